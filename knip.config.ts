@@ -23,11 +23,17 @@ const config: KnipConfig = ({ production = false }) => ({
   workspaces: {
     ".": {
       entry: [
-        "tools/{gates/check*,generate/*-docs,generate/{data-plane-settings,generate},images/{build,collect},release/release,test/test}.ts!",
+        "tools/{console/build-page,gates/check*,generate/*-docs,generate/{data-plane-settings,generate},images/{build,collect},release/release,test/test}.ts!",
       ],
       project: ["tools/**/*.ts!", "!tools/**/*.test.ts!"],
       // Launchers, proto/generate.sh and tools/gates/check-openapi.ts run them.
       ignoreDependencies: ["node", "@bufbuild/buf", "@bufbuild/protoc-gen-es", "@redocly/cli"],
+    },
+    console: { entry: ["src/main.ts!"], project: ["src/**/*.ts!", "!src/**/*.test.ts!"] },
+    "control-plane": {
+      entry: ["src/**/*.suite.ts!"],
+      project: ["src/**/*.ts!", "!src/**/*.test.ts!"],
+      ignoreDependencies: ["@weir/console"], // Files that it serves.
     },
     proto: {
       ignoreDependencies: ["@grpc/grpc-js-xds"], // A test reads its .proto files.

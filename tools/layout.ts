@@ -86,6 +86,7 @@ export const WORKSPACES: readonly Workspace[] = [
     testsMayImport: ["harness", "certificates"],
     order: ["mapping.ts", "access", "client", "reflector"],
   },
+  { name: "console", mayImport: ["proto"], order: ["route.ts", "stream", "model", "view"] },
   {
     name: "control-plane",
     mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes"],

@@ -28,6 +28,7 @@ import { ChangeLog } from "./console/change-log.ts";
 import { ConsoleFeed } from "./console/console-feed.ts";
 import { consoleRoute } from "./console/console-route.ts";
 import { consoleServer } from "./console/console-server.ts";
+import { pageRoutes } from "./console/page-routes.ts";
 import { ObserveHub } from "./observe/observe-hub.ts";
 import type { Settings } from "./settings.ts";
 import type { IsLoaded } from "./snapshot/revision-history.ts";
@@ -110,7 +111,8 @@ export class ControlPlane {
     const routes = this.#httpRoutes();
     this.http = this.#createHttpServer(routes);
     const consoleRoutes = [
-      ...routes,
+      ...pageRoutes(),
+      ...routes.filter(({ path }) => path !== "/"),
       consoleRoute({ feed: this.#consoleFeed, published: this.#publisher, changeLog: this.#changeLog, clock, log }),
     ];
     this.console = consoleServer({ log }, consoleRoutes, settings.http.consolePort);

@@ -33,6 +33,8 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
   return [
     { name: "lint", command: ["eslint", "--max-warnings=0", ...lintCache, "."] },
     { name: "types", command: ["tsc", "-p", "tsconfig.json"] },
+    // For a browser, not for Node.js.
+    { name: "types-console", command: ["tsc", "-p", "console/tsconfig.json"] },
     {
       name: "format",
       command: [

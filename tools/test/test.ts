@@ -61,7 +61,11 @@ async function test(): Promise<{ readonly tally: Tally; readonly failures: strin
  */
 async function buildAndTest(): Promise<readonly Tally[]> {
   console.log("==> Building");
-  const built = await check([{ name: "build", command: ["tsc", "-b", "tsconfig.build.json"] }], console.log);
+  const build = [
+    { name: "build", command: ["tsc", "-b", "tsconfig.build.json"] },
+    { name: "page", command: ["node", "tools/console/build-page.ts"] },
+  ];
+  const built = await check(build, console.log);
   const gates = backgroundGates();
   const lines: string[] = [];
   const checking = check(gates, (line) => lines.push(line));

@@ -26,7 +26,7 @@ describe("the account service", () => {
 
   beforeAll(async () => {
     site = await startAccountSite(node, folder.path);
-    browser = await startBrowser(site.address, site.certificatePath);
+    browser = await startBrowser(site);
     context = await browser.newContext();
     page = await open(HOSTS.app);
   });

@@ -1,0 +1,91 @@
+// The replicas behind the page: asks the server of the page for them, again and again, and watches each.
+import type { RuleAddress } from "../route.ts";
+import { Replica } from "./replica.ts";
+import type { ReplicasState } from "./replica-state.ts";
+
+/** How often the server is asked for its replicas, in milliseconds. */
+const LOOKUP_INTERVAL_MS = 5_000;
+
+/** Where the server of the page lists the paths of replicas. */
+const REPLICAS_PATH = "/console/replicas";
+
+/** What the page says to a browser without a session. */
+const NO_SESSION =
+  "This page is that of a kubectl weir console which has ended, or has another address: start the command again.";
+
+export interface ReplicasDeps {
+  readonly changed: () => void;
+  readonly random: () => number;
+}
+
+/** The replicas. */
+export class Replicas {
+  readonly #deps: ReplicasDeps;
+  readonly #replicas = new Map<string, Replica>();
+  #error: string | undefined;
+  #rule: RuleAddress | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isOpen = false;
+
+  constructor(deps: ReplicasDeps) {
+    this.#deps = deps;
+  }
+
+  /** Watches until `close`. */
+  open(): void {
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    void this.#lookUp();
+  }
+
+  /** Ends every stream; what is known is kept until a replica sends again. */
+  close(): void {
+    this.#isOpen = false;
+    clearTimeout(this.#timer);
+    for (const replica of this.#replicas.values()) replica.close();
+    this.#replicas.clear();
+  }
+
+  /** Asks for the keys of this rule, and of no other. */
+  askKeys(rule: RuleAddress | undefined): void {
+    this.#rule = rule;
+    for (const replica of this.#replicas.values()) replica.askKeys(rule);
+  }
+
+  state(): ReplicasState {
+    return { replicas: [...this.#replicas.values()].map((replica) => replica.state()), error: this.#error };
+  }
+
+  async #lookUp(): Promise<void> {
+    try {
+      const answer = await fetch(REPLICAS_PATH);
+      if (answer.status === 401) throw new Error(NO_SESSION);
+      if (!answer.ok) throw new Error(`The server of this page answers with HTTP status ${answer.status}.`);
+      this.#take((await answer.json()) as readonly string[]);
+      this.#error = undefined;
+    } catch (error) {
+      this.#error =
+        error instanceof TypeError
+          ? "The server of this page does not answer: it may have ended."
+          : error instanceof Error
+            ? error.message
+            : String(error);
+    }
+    if (!this.#isOpen) return;
+    this.#deps.changed();
+    this.#timer = setTimeout(() => void this.#lookUp(), LOOKUP_INTERVAL_MS);
+  }
+
+  #take(bases: readonly string[]): void {
+    if (!this.#isOpen) return;
+    const { changed, random } = this.#deps;
+    for (const [base, replica] of this.#replicas) {
+      if (bases.includes(base)) continue;
+      replica.close();
+      this.#replicas.delete(base);
+    }
+    for (const base of bases) {
+      if (!this.#replicas.has(base)) this.#replicas.set(base, new Replica({ base, changed, random }, this.#rule));
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// Tests of the page of the console in a real browser: every view, hostile texts, other origins, a control plane that ends.
+import { request } from "node:http";
+
+import { eventually } from "@weir/harness/processes/eventually";
+import { startBrowser } from "@weir/harness/weir/browser";
+import axe from "axe-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { DOMAIN, HOSTILE_TEXTS, WatchedFleet } from "./console/watched-fleet.suite.ts";
+
+const RULE = `#/rule/web/${DOMAIN}/${encodeURIComponent(`${DOMAIN}.user_${HOSTILE_TEXTS[0]}`)}`;
+
+/** Each view, and a text that it has when pods have reported. */
+const VIEWS = [
+  { view: "#/", has: "Rules with most rejections in the last ten minutes" },
+  { view: RULE, has: "Keys with most hits" },
+  { view: "#/rollouts", has: "Resources" },
+] as const;
+
+type Browser = Awaited<ReturnType<typeof startBrowser>>;
+
+describe("page of the console", () => {
+  let browser: Browser;
+  let fleet: WatchedFleet;
+
+  beforeAll(async () => {
+    [browser, fleet] = await Promise.all([startBrowser(), WatchedFleet.start()]);
+    await fleet.addPod("web/pod-1");
+    await fleet.addSilentPod("web/reference-1");
+    await fleet.addSilentPod("web/old-1", () => `default/${DOMAIN}: ${HOSTILE_TEXTS[0]}`);
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await fleet.stop();
+  });
+
+  /** A page with a view that pods have filled, and what the browser complains of. */
+  async function open(view: string, has: string, options: Parameters<Browser["newPage"]>[0] = {}) {
+    const page = await browser.newPage(options);
+    const complaints: string[] = [];
+    page.on("console", (message) => complaints.push(message.text()));
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    await page.goto(`http://127.0.0.1:${fleet.port}/${view}`);
+    await page.getByRole("table", { name: has, exact: true }).waitFor();
+    return { page, complaints };
+  }
+
+  describe.each(VIEWS)("$view", ({ view, has }) => {
+    it.each([
+      { width: 1280, colorScheme: "light" },
+      { width: 1280, colorScheme: "dark" },
+      { width: 360, colorScheme: "light" },
+      { width: 360, colorScheme: "dark" },
+    ] as const)("fits into $width px, and is accessible in $colorScheme colours", async ({ width, colorScheme }) => {
+      const { page, complaints } = await open(view, has, { viewport: { width, height: 800 }, colorScheme });
+      await page.evaluate(axe.source);
+      const { violations } = await page.evaluate<axe.AxeResults>("axe.run()");
+      expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+      expect(
+        await page.evaluate("[window.hacked, document.querySelectorAll('img, iframe, script:not([src])').length]"),
+      ).toEqual([undefined, 0]);
+      expect(complaints).toEqual([]);
+      await page.close();
+    });
+  });
+
+  it("shows values of descriptors as texts", async () => {
+    const { page } = await open(RULE, "Keys with most rejections");
+    const shown = await page.getByRole("table", { name: "Keys with most rejections" }).innerText();
+    for (const text of HOSTILE_TEXTS)
+      expect(shown).toContain(
+        `user=${text.replaceAll(/[\u202e\u2066]/g, (mark) => `\\u{${mark.charCodeAt(0).toString(16)}}`)}`,
+      );
+    expect(shown).toContain(String.raw`user=\u{0}\u{7}\u{1b}[31m`);
+    await page.getByText("1 of 3 pods; no data of the others, which do not report what they count").waitFor();
+    await page.close();
+  });
+
+  it("leads from a rule to its counts, and from there to its resource, by the keyboard", async () => {
+    const { page } = await open("#/", VIEWS[0].has);
+    const link = page.getByRole("link", { name: `${DOMAIN}.user_tenant-19` });
+    await link.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: `${DOMAIN}.user_tenant-19` }).waitFor();
+    expect(await page.evaluate("document.activeElement.id")).toBe("main");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.getByRole("table", { name: "Resources" }).waitFor();
+    expect(await page.getByRole("searchbox").inputValue()).toBe(`default/${DOMAIN}`);
+    expect(await page.getByRole("table", { name: "Resources" }).innerText()).toContain(
+      `web/old-1 has NACKed it\ndefault/${DOMAIN}: ${HOSTILE_TEXTS[0]}`,
+    );
+    await page.getByRole("searchbox").fill("no such name");
+    await eventually("no resource", async () => {
+      expect(await page.getByRole("table", { name: "Resources" }).count()).toBe(0);
+    });
+    expect(page.url()).toContain("#/rollouts?filter=no%20such%20name");
+    await page.close();
+  });
+
+  it("refuses pages of other origins and other names of this machine", async () => {
+    const page = await browser.newPage();
+    await page.route(
+      "http://evil.example/",
+      async (route) => await route.fulfill({ body: "<p>", contentType: "text/html" }),
+    );
+    await page.goto("http://evil.example/");
+    const ask = (init: string): Promise<unknown> =>
+      page.evaluate(
+        `fetch("http://127.0.0.1:${fleet.port}/console/replicas", ${init}).then((answer) => answer.type, String)`,
+      );
+    expect(await ask("{}")).toBe("TypeError: Failed to fetch");
+    await page.close();
+    for (const path of [
+      "/",
+      "/console/console.js",
+      "/console/replicas",
+      "/weir.console.v1.ConsoleService/WatchCounts",
+    ]) {
+      expect(await statusOf(path, { host: `evil.example:${fleet.port}` })).toBe(403);
+      expect(await statusOf(path, { origin: "http://evil.example" })).toBe(403);
+    }
+    expect(await statusOf("/", { host: `localhost:${fleet.port}` })).toBe(200);
+  });
+
+  it("says that a control plane is silent, keeps what it had, and connects again", async () => {
+    const { page } = await open("#/", VIEWS[0].has);
+    await fleet.stop();
+    await page.getByText(/^No news from .*: .* Connecting again\.$/).waitFor();
+    await page.getByText("The server of this page does not answer: it may have ended.").waitFor();
+    expect(await page.getByRole("table", { name: VIEWS[0].has }).count()).toBe(1);
+    fleet = await WatchedFleet.start({ port: fleet.port });
+    await fleet.addPod("web/pod-9");
+    await eventually("the new pod without complaints", async () => {
+      expect(await page.getByRole("status").innerText()).toBe("");
+      expect(await page.getByRole("table", { name: "Pods" }).innerText()).toContain("web/pod-9");
+    });
+    await page.close();
+  });
+
+  async function statusOf(path: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
+    return await new Promise((resolve, reject) => {
+      request({ host: "127.0.0.1", port: fleet.port, path, headers }, (response) => {
+        resolve(response.resume().statusCode);
+      })
+        .on("error", reject)
+        .end();
+    });
+  }
+});
