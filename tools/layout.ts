@@ -171,6 +171,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "shadow",
       "rollout",
       "top",
+      "console",
       "client",
       "weir.ts",
     ],

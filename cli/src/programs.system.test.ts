@@ -34,7 +34,7 @@ describe("weir", () => {
     expect(run("main", ["help"])).toMatchObject({ code: 0, stdout });
   });
 
-  it.each(["status", "check", "explain", "simulate", "convert", "rollout", "top"])(
+  it.each(["status", "check", "explain", "simulate", "convert", "rollout", "top", "console"])(
     "prints the help of %s, asked in either way",
     (command) => {
       const { code, stdout } = run("main", ["help", command]);

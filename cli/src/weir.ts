@@ -42,6 +42,12 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
       help: async () => (await import("./top/arguments.ts")).TOP_HELP,
       load: async () => (await import("./top/top-command.ts")).runTop,
     },
+    console: {
+      usage: "console [--server URL]… [--no-open]",
+      summary: "Opens the page of the console: which rules reject now, what is not served, which pods wait or NACK.",
+      help: async () => (await import("./console/arguments.ts")).CONSOLE_HELP,
+      load: async () => (await import("./console/console-command.ts")).runConsole,
+    },
     shadow: {
       usage: "shadow on|off {NAME…|--all} [-n NAMESPACE] [-A] [--protected]",
       summary: "Switches limits off now, and on again: rules in shadow mode count and limit nothing.",

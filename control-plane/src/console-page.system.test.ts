@@ -74,6 +74,7 @@ describe("page of the console", () => {
         `user=${text.replaceAll(/[\u202e\u2066]/g, (mark) => `\\u{${mark.charCodeAt(0).toString(16)}}`)}`,
       );
     expect(shown).toContain(String.raw`user=\u{0}\u{7}\u{1b}[31m`);
+    await page.getByText("5 per minute").waitFor();
     await page.getByText("1 of 3 pods; no data of the others, which do not report what they count").waitFor();
     await page.close();
   });

@@ -248,12 +248,11 @@ class OpeningAgent extends HttpAgent {
   }
 }
 
-/** A client with its own connection, which `close` ends; a text is the problem with a file. */
-export function connect<Service extends DescService>(
+/** Opens connections to a target, until it is destroyed; a text is the problem with a file. */
+export function openAgent(
   target: Target,
   access: ServerAccess,
-  service: Service,
-): Connection<Service> | string {
+): { readonly agent: HttpAgent; readonly headers: Headers } | string {
   const { url, named, proxy, open } = target;
   const credentials = readCredentials(access, url);
   if (typeof credentials === "string") return credentials;
@@ -273,12 +272,24 @@ export function connect<Service extends DescService>(
       : secureContext === undefined
         ? new HttpAgent(options)
         : new HttpsAgent({ ...options, secureContext, servername });
+  return { agent, headers: headersOf(target, credentials) };
+}
+
+/** A client with its own connection, which `close` ends; a text is the problem with a file. */
+export function connect<Service extends DescService>(
+  target: Target,
+  access: ServerAccess,
+  service: Service,
+): Connection<Service> | string {
+  const opened = openAgent(target, access);
+  if (typeof opened === "string") return opened;
+  const { agent, headers } = opened;
   const transport = createConnectTransport({
-    baseUrl: url,
+    baseUrl: target.url,
     httpVersion: "1.1",
     nodeOptions: { agent },
     readMaxBytes: ANSWER_MAX_BYTES,
   });
   const client = createClient(service, transport);
-  return { client, headers: headersOf(target, credentials), close: () => agent.destroy() };
+  return { client, headers, close: () => agent.destroy() };
 }

@@ -1,4 +1,5 @@
 // What is known of replicas, as the views take it.
+import type { RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { ReplicaCounts } from "@weir/proto/observe/merged-counts";
 
@@ -15,6 +16,8 @@ export interface ReplicaState {
 /** All replicas. */
 export interface ReplicasState {
   readonly replicas: readonly ReplicaState[];
+  /** The limit of the rule that is looked at, in each resource that has it; undefined: not known yet. */
+  readonly infos?: readonly RuleInfo[] | undefined;
   /** Why the replicas are not known; undefined: they are. */
   readonly error: string | undefined;
 }

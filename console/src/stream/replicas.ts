@@ -1,5 +1,8 @@
 // The replicas behind the page: asks the server of the page for them, again and again, and watches each.
+import type { RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
+
 import type { RuleAddress } from "../route.ts";
+import { getRules } from "./get-rules.ts";
 import { Replica } from "./replica.ts";
 import type { ReplicasState } from "./replica-state.ts";
 
@@ -23,6 +26,7 @@ export class Replicas {
   readonly #deps: ReplicasDeps;
   readonly #replicas = new Map<string, Replica>();
   #error: string | undefined;
+  #infos: readonly RuleInfo[] | undefined;
   #rule: RuleAddress | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isOpen = false;
@@ -48,12 +52,19 @@ export class Replicas {
 
   /** Asks for the keys of this rule, and of no other. */
   askKeys(rule: RuleAddress | undefined): void {
+    if (JSON.stringify(rule) === JSON.stringify(this.#rule)) return;
     this.#rule = rule;
+    this.#infos = undefined;
+    void this.#askLimit();
     for (const replica of this.#replicas.values()) replica.askKeys(rule);
   }
 
   state(): ReplicasState {
-    return { replicas: [...this.#replicas.values()].map((replica) => replica.state()), error: this.#error };
+    return {
+      replicas: [...this.#replicas.values()].map((replica) => replica.state()),
+      infos: this.#infos,
+      error: this.#error,
+    };
   }
 
   async #lookUp(): Promise<void> {
@@ -72,8 +83,22 @@ export class Replicas {
             : String(error);
     }
     if (!this.#isOpen) return;
+    await this.#askLimit();
     this.#deps.changed();
     this.#timer = setTimeout(() => void this.#lookUp(), LOOKUP_INTERVAL_MS);
+  }
+
+  /** The limit as the first replica that answers has it: all have the same resources. */
+  async #askLimit(): Promise<void> {
+    const rule = this.#rule;
+    if (rule === undefined) return;
+    for (const base of this.#replicas.keys()) {
+      const infos = await getRules(base, rule).catch(() => undefined); // The streams of the replica say why.
+      if (infos === undefined || rule !== this.#rule) continue;
+      this.#infos = infos;
+      this.#deps.changed();
+      return;
+    }
   }
 
   #take(bases: readonly string[]): void {

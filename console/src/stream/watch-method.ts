@@ -24,7 +24,7 @@ export async function* watchMethod<Response extends DescMessage>(
     body: enveloped(request),
     signal,
   });
-  if (!answer.ok || answer.body === null) throw new Error(`it answers with HTTP status ${answer.status}`);
+  if (!answer.ok || answer.body === null) throw new Error(await refusalOf(answer));
   const reader = new EnvelopeReader();
   // Not every browser iterates over a stream itself.
   const pieces = answer.body.getReader();
@@ -39,4 +39,10 @@ export async function* watchMethod<Response extends DescMessage>(
 function endReason(json: unknown): string {
   const { error } = json as { readonly error?: { readonly message?: string; readonly code?: string } };
   return error === undefined ? "it has ended the stream" : (error.message ?? error.code ?? "it has failed");
+}
+
+/** The words of a refusal, where it has any. */
+async function refusalOf(answer: Response): Promise<string> {
+  const { message } = (await answer.json().catch(() => ({}))) as { readonly message?: string };
+  return message ?? `it answers with HTTP status ${answer.status}`;
 }

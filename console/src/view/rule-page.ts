@@ -1,4 +1,5 @@
 // The view of one rule in one fleet: its counts of ten minutes, and its keys.
+import type { RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 import type { MergedFleetCounts } from "@weir/proto/observe/merged-counts";
 import { resourceName } from "@weir/proto/rollout/merge-rollouts";
 import { type Element, h } from "./element.ts";
@@ -28,11 +29,16 @@ export function rulePage(rule: RuleAddress, merged: Merged): readonly (Element |
   ];
 }
 
-function facts(rule: RuleAddress, { rollout }: Merged, fleet: MergedFleetCounts | undefined): readonly Element[] {
+function facts(
+  rule: RuleAddress,
+  { rollout, infos }: Merged,
+  fleet: MergedFleetCounts | undefined,
+): readonly Element[] {
   const owners = ownersOf(rule, rollout.resources);
   const counts = countsOf(fleet?.series, rule);
   const since = counts === undefined ? undefined : rejectingSince(counts, fleet?.series.endSeconds ?? 0);
   return [
+    ...fact("Limit", limits(infos)),
     ...fact("Domain", outside(rule.domain)),
     ...fact("Fleet", outside(rule.fleet)),
     ...fact(
@@ -61,6 +67,18 @@ function facts(rule: RuleAddress, { rollout }: Merged, fleet: MergedFleetCounts 
     ...fact("Rejecting", since === undefined ? "not in the last minute" : sinceText(since)),
     ...fact("Data of", coverage(fleet)),
   ];
+}
+
+function limits(infos: readonly RuleInfo[] | undefined): unknown {
+  if (infos === undefined) return "not known yet";
+  if (infos.length === 0) return "none: pods of this fleet are not sent this rule";
+  return infos.map(({ limit, earlierLimit, shadowMode, field }) => [
+    h("b", null, limit),
+    shadowMode ? [" ", badge("shadow mode", "warning")] : null,
+    earlierLimit === "" ? null : `, ${earlierLimit} in the revision before`,
+    " ",
+    h("code", null, field),
+  ]);
 }
 
 function fact(name: string, value: unknown): readonly Element[] {

@@ -4,22 +4,7 @@ import { createRequire } from "node:module";
 import type { ServerResponse } from "node:http";
 
 import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/admin-server";
-
-/** The page loads its own files, asks its own server, and is in no other page. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  ...["script-src", "style-src", "img-src", "connect-src"].map((what) => `${what} 'self'`),
-  ...["base-uri", "form-action", "frame-ancestors"].map((what) => `${what} 'none'`),
-  "require-trusted-types-for 'script'",
-].join("; ");
-
-/** What browsers must know of each file. */
-const HEADERS = {
-  "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-  "Cache-Control": "no-store",
-  "X-Content-Type-Options": "nosniff",
-  "Referrer-Policy": "no-referrer",
-} as const;
+import { PAGE_HEADERS } from "@weir/common/admin/page-headers";
 
 /** The files, by their paths here. */
 const FILES = {
@@ -40,7 +25,7 @@ export function pageRoutes(): readonly AdminRoute[] {
         respondText(response, 404, "this build has no page: run make build\n");
         return;
       }
-      response.writeHead(200, { ...HEADERS, "Content-Type": contentType, "Content-Length": content.length });
+      response.writeHead(200, { ...PAGE_HEADERS, "Content-Type": contentType, "Content-Length": content.length });
       response.end(content);
     },
   }));

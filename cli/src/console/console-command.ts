@@ -1,0 +1,80 @@
+// The command `weir console`: serves the page on this machine until it is interrupted.
+import { spawn } from "node:child_process";
+import { setInterval } from "node:timers/promises";
+
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
+
+import { EXIT_OK, EXIT_USAGE } from "../command-line/exit-codes.ts";
+import { printable } from "../command-line/printable.ts";
+import { checkAccess, PROCESS, type RolloutContext, type RolloutEnvironment } from "../rollout/rollout-command.ts";
+import { type ConsoleArguments, parseConsoleArguments } from "./arguments.ts";
+import { ForwardedReplicas } from "./forwarded-replicas.ts";
+import { LocalServer } from "./local-server.ts";
+
+/** Runs the command with the arguments after its name; returns the exit code. */
+export async function runConsole(
+  context: RolloutContext,
+  args: readonly string[],
+  environment: RolloutEnvironment = PROCESS,
+): Promise<number> {
+  const parsed = parseConsoleArguments(args, context);
+  const options = typeof parsed === "string" ? `${parsed}; see weir console --help` : checkAccess(parsed, context);
+  if (typeof options === "string") {
+    context.stderr(`weir console: ${options}\n`);
+    return EXIT_USAGE;
+  }
+  const { replicas } = options;
+  if (replicas === undefined) return await serve(context, options, environment);
+  try {
+    // Loaded for clusters only.
+    const { openCluster } = await import("../cluster/open-cluster.ts");
+    const { followReplicas } = await import("../cluster/control-plane-replicas.ts");
+    const cluster = await openCluster(replicas, context.env);
+    try {
+      const findReplicas = await followReplicas(cluster, replicas, context.signal);
+      return await serve(context, options, { ...environment, findReplicas });
+    } finally {
+      await cluster.close();
+    }
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    context.stderr(`weir console: ${printable(describeError(error))}\n`);
+    return EXIT_USAGE;
+  }
+}
+
+async function serve(
+  context: RolloutContext,
+  { servers, access, opensBrowser }: ConsoleArguments,
+  environment: RolloutEnvironment,
+): Promise<number> {
+  const { signal, env } = context;
+  const replicas = new ForwardedReplicas(servers, access, { ...environment, env });
+  const server = new LocalServer(replicas);
+  try {
+    const problem = await replicas.lookUp();
+    if (problem !== undefined) {
+      context.stderr(`weir console: ${printable(problem)}\n`);
+      return EXIT_USAGE;
+    }
+    const url = await server.start();
+    context.stdout(`The console is at ${url}\nCtrl-C ends it.\n`);
+    if (opensBrowser) openBrowser(url, context);
+    for await (const _ of setInterval(environment.lookupIntervalMs, undefined, { signal })) await replicas.lookUp();
+    return EXIT_OK;
+  } catch (error) {
+    if (signal.aborted) return EXIT_OK; // The interval ends so.
+    throw error;
+  } finally {
+    replicas.close();
+    await server.stop();
+  }
+}
+
+/** Starts the browser of this machine's user; without one the URL is on the terminal. */
+function openBrowser(url: string, { stderr }: Pick<RolloutContext, "stderr">): void {
+  const program = process.platform === "darwin" ? "open" : "xdg-open";
+  const started = spawn(program, [url], { stdio: "ignore", detached: true });
+  started.on("error", () => stderr(`weir console: cannot start ${program}: open the URL in a browser\n`));
+  started.unref();
+}
