@@ -73,12 +73,12 @@ describe("weir", () => {
     {
       args: ["chek"],
       stderr:
-        'weir: unknown command "chek", known are: status, rollout, top, shadow, explain, simulate, check, convert; see weir --help\n',
+        'weir: unknown command "chek", known are: status, rollout, top, console, shadow, explain, simulate, check, convert; see weir --help\n',
     },
     {
       args: [],
       stderr:
-        "weir: no command given, known are: status, rollout, top, shadow, explain, simulate, check, convert; see weir --help\n",
+        "weir: no command given, known are: status, rollout, top, console, shadow, explain, simulate, check, convert; see weir --help\n",
     },
     {
       args: ["check", "-x"],

@@ -12,6 +12,7 @@ import {
   roomIn,
   TOKEN_BUCKET,
 } from "./cell.ts";
+import { WINDOW_MAX_SECONDS } from "../model/unit.ts";
 
 /** The counters of a limit at a moment. */
 export interface LimitCounters {
@@ -41,7 +42,7 @@ export function countersAt(limit: CellLimit, index: number, nowMs: number): Limi
   return {
     keyEnd: `_${index}_${number}`,
     keyEndBefore: `_${index}_${number - 1}`,
-    lifetimeSeconds: Math.ceil((2 * lengthMs) / 1000),
+    lifetimeSeconds: Math.min(Math.ceil((2 * lengthMs) / 1000), WINDOW_MAX_SECONDS),
   };
 }
 

@@ -106,7 +106,7 @@ describe("new EmbeddedUserStore()", () => {
   it("refuses a database of a newer release and leaves it as it is", async () => {
     withDatabase((database) => database.exec("PRAGMA user_version = 99"));
     await expect(start()).rejects.toThrow(
-      `Cannot use the database ${path}: its version is 99, this release knows up to 4`,
+      `Cannot use the database ${path}: its version is 99, this release knows up to 2`,
     );
     expect(withDatabase((database) => database.prepare("PRAGMA user_version").get()?.["user_version"])).toBe(99);
   });
@@ -165,10 +165,15 @@ describe("new EmbeddedUserStore()", () => {
   it("shares no database of another release, and makes none", async () => {
     await expect(start({ access: "share" })).rejects.toMatchObject({ code: "STORE_UNUSABLE" });
     expect(existsSync(path)).toBe(false);
-    withDatabase((database) => database.exec("PRAGMA user_version = 2; PRAGMA journal_mode = WAL"));
-    await expect(start({ access: "share" })).rejects.toThrow(
-      `Cannot use the database ${path}: its version is 2, that of this release 4; start the service of this release first`,
-    );
+    for (const [version, what] of [
+      [1, "its version is 1"],
+      [2, "users lack locked_at_ms"],
+    ] as const) {
+      withDatabase((database) => database.exec(`PRAGMA user_version = ${version}; PRAGMA journal_mode = WAL`));
+      await expect(start({ access: "share" })).rejects.toThrow(
+        `Cannot use the database ${path}: ${what}, as of another release; start the service of this release first`,
+      );
+    }
   });
 
   it("commits writes that wait together in one transaction", async () => {

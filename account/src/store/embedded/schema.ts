@@ -23,11 +23,12 @@ const MIGRATIONS: readonly string[] = [
    ) STRICT, WITHOUT ROWID`,
   // Written only to find out whether writes work again.
   "CREATE TABLE write_probe (id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
-  "ALTER TABLE users ADD COLUMN locked_at_ms INTEGER",
-  "ALTER TABLE users ADD COLUMN email_verified_at_ms INTEGER; ALTER TABLE users ADD COLUMN mail_tokens TEXT",
 ];
 
-/** Tables that earlier releases ignore: they leave the version as it is, so that a rollback works. */
+/** Columns of users that earlier releases ignore: they leave the version as it is, so that a rollback works. */
+const ADDED_COLUMNS = { locked_at_ms: "INTEGER", email_verified_at_ms: "INTEGER", mail_tokens: "TEXT" } as const;
+
+/** The same of tables. */
 const ADDITIONS = `CREATE TABLE IF NOT EXISTS media_intents (
      media_key     TEXT PRIMARY KEY,
      user_id       TEXT NOT NULL,
@@ -51,15 +52,18 @@ export function migrate(database: DatabaseSync, path: string): void {
     database.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
   }
   database.exec(ADDITIONS);
+  for (const [name, type] of missingColumns(database)) database.exec(`ALTER TABLE users ADD COLUMN ${name} ${type}`);
 }
 
 /** Refuses a database that another release wrote: a command must not change the tables below a running service. */
 export function requireVersion(database: DatabaseSync, path: string): void {
   const version = readVersion(database);
-  if (version === MIGRATIONS.length) return;
+  const [missing] = version === MIGRATIONS.length ? missingColumns(database) : [];
+  if (version === MIGRATIONS.length && missing === undefined) return;
+  const what = missing === undefined ? `its version is ${version}` : `users lack ${missing[0]}`;
   throw new StartError(
     "STORE_UNUSABLE",
-    `Cannot use the database ${path}: its version is ${version}, that of this release ${MIGRATIONS.length}; start the service of this release first`,
+    `Cannot use the database ${path}: ${what}, as of another release; start the service of this release first`,
   );
 }
 
@@ -67,6 +71,16 @@ export function requireVersion(database: DatabaseSync, path: string): void {
 export function addForReading(database: DatabaseSync): void {
   const isThere = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'media_intents'").get() !== undefined;
   if (!isThere) database.exec(ADDITIONS.replace("CREATE TABLE", "CREATE TEMP TABLE"));
+}
+
+function missingColumns(database: DatabaseSync): readonly (readonly [name: string, type: string])[] {
+  const present = new Set(
+    database
+      .prepare("SELECT name FROM pragma_table_info('users')")
+      .all()
+      .map(({ name }) => name),
+  );
+  return Object.entries(ADDED_COLUMNS).filter(([name]) => !present.has(name));
 }
 
 function readVersion(database: DatabaseSync): number {

@@ -54,6 +54,7 @@ class RedisCounter implements Counter {
   readonly #main: Deployment;
   readonly #perSecond: Deployment | undefined;
   readonly #turn: TurnEnd;
+  readonly #monotonicMs: () => number;
   readonly #maxElapsedMs: number;
   /** Whether scripts are used: they give hits back, and count in cells. */
   readonly givesBack: boolean;
@@ -67,6 +68,7 @@ class RedisCounter implements Counter {
     this.#main = main;
     this.#perSecond = perSecond;
     this.#turn = turn;
+    this.#monotonicMs = () => turn.monotonicMs();
     this.#maxElapsedMs = startup.maxElapsedMs;
     this.givesBack = usesScripts;
   }
@@ -98,7 +100,7 @@ class RedisCounter implements Counter {
       if (batch.pending <= 0) return; // A deployment has failed the call: nothing more of it is counted.
       const deployment = this.#deploymentOf(check.windowSeconds);
       if (this.givesBack || check.cell === undefined) deployment.add(check, batch, nowMs);
-      else countUnscripted(deployment, check, { batch, isRead: false, nowMs });
+      else countUnscripted(deployment, check, { batch, isRead: false, monotonicMs: this.#monotonicMs });
     }
   }
 
@@ -109,7 +111,7 @@ class RedisCounter implements Counter {
       if (batch.pending <= 0) return;
       const deployment = this.#deploymentOf(check.windowSeconds);
       if (this.givesBack || check.cell === undefined) deployment.read(check, batch, nowMs);
-      else countUnscripted(deployment, check, { batch, isRead: true, nowMs });
+      else countUnscripted(deployment, check, { batch, isRead: true, monotonicMs: this.#monotonicMs });
     }
   }
 
@@ -117,6 +119,7 @@ class RedisCounter implements Counter {
   #accept(batch: CountBatch, nowMs: number): boolean {
     const { checks } = batch;
     for (const check of checks) {
+      if (check.cell !== undefined && !this.givesBack) continue; // Counted in other keys, which ask themselves.
       const refusal = this.#deploymentOf(check.windowSeconds).refusal(nowMs, check.key);
       if (refusal === undefined) continue;
       batch.failed(refusal);

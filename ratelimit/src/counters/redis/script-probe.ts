@@ -6,6 +6,12 @@ import type { StoreError } from "../store-error.ts";
 /** The words of a store whose access control forbids a command, by itself or in a script (Redis 7.0 and later). */
 const FORBIDDEN = /no permissions to run|can't run this command/;
 
+/** The words of a Redis before 6.0, which lacks KEEPTTL: it is used from the second call of a key on. */
+const OUTDATED = "syntax error";
+
+/** Calls of a probe, one after another. */
+const PROBE_CALLS = 2;
+
 const KEY = "weir_script_probe";
 
 /** A bucket that is whole again after a second, so that the key does not live for long. */
@@ -19,16 +25,21 @@ const RULE: CellRule = {
       calendar: undefined,
     },
   ],
-  countsRejected: false,
+  countsRejected: true,
   wholeMs: 1000,
   keyEnd: "_~b1",
 };
 
 /** Why the store refuses the commands, by its own words; undefined when it runs them, or does not answer. */
 export async function probeCells(counter: Counter, nowMs: number): Promise<string | undefined> {
-  const probe = new Probe(nowMs);
-  counter.count(probe);
-  const error = await probe.answered;
+  let error: StoreError | undefined;
+  for (let call = 0; call < PROBE_CALLS && error === undefined; call++) {
+    const probe = new Probe(nowMs);
+    counter.count(probe);
+    error = await probe.answered;
+  }
+  if (error?.message.includes(OUTDATED) === true)
+    return `Redis cannot count this limit (${error.message}): it must be 6.0 or later`;
   if (error === undefined || !FORBIDDEN.test(error.message)) return undefined;
   if (counter.givesBack === false)
     return `Redis refuses the commands that count this limit (${error.message}): allow its user +get, +incrby and +expire`;

@@ -1,11 +1,10 @@
 // The commands of cells to one server: what it knows of the script, and how far its clock is from ours. All pods
 // count by the clock of the store: with one that is 90 s ahead, limits per second would reject nothing.
 import type { Log } from "@weir/common/log/log";
-import type { CellRule } from "@weir/limits/cell/cell";
 import type { CountedCell } from "../../counter.ts";
 import type { CommandBuffer } from "../connection/command-buffer.ts";
 import type { Reply } from "../connection/reply.ts";
-import { cellAnswerOf, cellCommand, SLACK_SECONDS } from "./cell-script.ts";
+import { cellAnswerOf, cellCommand } from "./cell-script.ts";
 import type { KeyChecks } from "./key-checks.ts";
 
 /** How long the difference of the clocks is used, in milliseconds. */
@@ -104,9 +103,4 @@ export class CellCommands {
     const message = "Cannot read the time of the store, so limits are counted by the clock of this pod";
     this.#deps.log.warn(message, { store: this.#deps.text(), remedy: "allow the command TIME" });
   }
-}
-
-/** How long the key of a cell may be needed, in seconds. */
-export function cellLifetimeSeconds({ wholeMs }: CellRule): number {
-  return Math.ceil(wholeMs / 1000) + SLACK_SECONDS;
 }

@@ -19,7 +19,7 @@ import { numberArgument, textArgument } from "../connection/command-buffer.ts";
  * How long a key is kept once it is whole, in seconds: the clock of a replica that is promoted may be behind by
  * as much, and must not drop the state before.
  */
-export const SLACK_SECONDS = 60;
+const SLACK_SECONDS = 60;
 
 /** How much later than that a key expires, in milliseconds: to set an expiry costs as much as the arithmetic, so few calls do. */
 const EXPIRY_STEP_MS = 60_000;
@@ -98,7 +98,7 @@ for k=1,#s,${CELL_NUMBERS} do
 end
 if added~=0 and (stored or hits>0) then
  if expires then
-  local rest=math.min((last-now)/1000,${WINDOW_MAX_SECONDS})
+  local rest=math.min(math.max(0,last-now)/1000,${WINDOW_MAX_SECONDS})
   redis.call('SET',KEYS[1],packed,'EX',math.floor(rest)+${SLACK_SECONDS + EXPIRY_STEP_MS / 1000})
  else
   redis.call('SET',KEYS[1],packed,'KEEPTTL')

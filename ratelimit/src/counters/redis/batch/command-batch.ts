@@ -5,7 +5,7 @@ import { StoreError } from "../../store-error.ts";
 import type { CommandBuffer } from "../connection/command-buffer.ts";
 import type { Reply, ReplyReceiver } from "../connection/reply.ts";
 import type { ExpiryCache, KeyExpiry } from "../expiry/expiry-cache.ts";
-import { type CellCommands, cellLifetimeSeconds } from "./cell-commands.ts";
+import type { CellCommands } from "./cell-commands.ts";
 import { failCall, KeyChecks } from "./key-checks.ts";
 import type { KeyMerger } from "./key-merger.ts";
 import { countIn } from "./stored-count.ts";
@@ -203,14 +203,16 @@ export class CommandBatch implements ReplyReceiver {
       .map(({ key, windowSeconds }) => ({ key, seconds: context.expirySeconds(windowSeconds) }));
   }
 
-  /** The expiry of its first key; undefined before it is written. */
+  /**
+   * The expiry of its first key; undefined before it is written. The script sets that of a cell itself: there it is of
+   * a key that does not exist.
+   */
   get firstExpiry(): KeyExpiry | undefined {
     const [checks] = this.#commands;
     if (checks === undefined || this.#context === undefined) return undefined;
-    const { cell } = checks.check;
-    const seconds =
-      cell === undefined ? this.#context.expirySeconds(checks.windowSeconds) : cellLifetimeSeconds(cell.rule);
-    return { key: checks.key, seconds };
+    const { key, windowSeconds } = checks;
+    if (checks.check.cell !== undefined) return { key: `${key}~`, seconds: 1 };
+    return { key, seconds: this.#context.expirySeconds(windowSeconds) };
   }
 
   /** Fails the calls whose deadline has passed, and updates `nextDeadlineMs`. */

@@ -12,8 +12,8 @@ export interface UnscriptedCall {
   readonly batch: CountBatch;
   /** Whether it only reads. */
   readonly isRead: boolean;
-  /** By the clock of the deployment. */
-  readonly nowMs: number;
+  /** The clock of the deployment. */
+  readonly monotonicMs: () => number;
 }
 
 /** Counts a check of a call in a cell. */
@@ -25,7 +25,8 @@ export function countUnscripted(deployment: Deployment, check: CountedCheck, cal
 /** The commands of one check: for its deployment it is a call of its own. */
 class UnscriptedCell implements CountBatch {
   readonly checks: readonly CountedCheck[];
-  readonly deadlineMs: number | undefined;
+  /** None, so that hits which were added and do not fit are taken back also when the call was answered before. */
+  readonly deadlineMs = undefined;
   pending: number;
   readonly #deployment: Deployment;
   readonly #cell: CountedCell;
@@ -52,11 +53,16 @@ class UnscriptedCell implements CountBatch {
     }
     this.checks = [...this.#before.filter((each) => each !== undefined), ...this.#current];
     this.pending = this.checks.length;
-    this.deadlineMs = call.batch.deadlineMs;
   }
 
   send(): void {
-    const { nowMs } = this.#call;
+    const nowMs = this.#call.monotonicMs();
+    for (const { key } of this.checks) {
+      const refusal = this.#deployment.refusal(nowMs, key);
+      if (refusal === undefined) continue;
+      this.failed(refusal);
+      return;
+    }
     for (const check of this.checks) {
       if (this.pending <= 0) return; // The deployment has failed it.
       if (check.addend === 0) this.#deployment.read(check, this, nowMs);
@@ -84,9 +90,10 @@ class UnscriptedCell implements CountBatch {
   #takeBack(): void {
     const checks = this.#current.map((check) => ({ ...check, addend: -this.#hits, isTakenBack: true }));
     const batch = new TakenBack(checks);
+    const nowMs = this.#call.monotonicMs();
     for (const check of checks) {
       if (batch.pending <= 0) return;
-      this.#deployment.add(check, batch, this.#call.nowMs);
+      this.#deployment.add(check, batch, nowMs);
     }
   }
 }
