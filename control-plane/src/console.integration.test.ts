@@ -2,6 +2,7 @@
 // says.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -12,7 +13,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest } from "./translate/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
-import { parseSettings } from "./settings.ts";
+import { parseSettings, type Settings } from "./settings.ts";
 
 const GET_ROLLOUT = "/weir.rollout.v1.RolloutService/GetRollout";
 
@@ -20,12 +21,18 @@ describe("CONSOLE_PORT", () => {
   let folder: string;
   let port: number;
   let controlPlane: ControlPlane;
+  let lines: string[];
 
-  async function start(env: Readonly<Record<string, string>>): Promise<void> {
+  function create(env: Readonly<Record<string, string>>, http: Partial<Settings["http"]> = {}): ControlPlane {
     const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
     const settings = parseSettings({ SOURCE_DIRECTORY: folder, ADS_PLAINTEXT: "true", ...listeners, ...env });
-    const log = createLog({ level: "info", format: "json", write: () => undefined });
-    controlPlane = new ControlPlane({ log, clock: Date.now, tracer: undefined }, settings);
+    const log = createLog({ level: "info", format: "json", write: (line) => void lines.push(line) });
+    const deps = { log, clock: Date.now, tracer: undefined };
+    return new ControlPlane(deps, { ...settings, http: { ...settings.http, ...http } });
+  }
+
+  async function start(env: Readonly<Record<string, string>>): Promise<void> {
+    controlPlane = create(env);
     await controlPlane.lifecycle.start();
   }
 
@@ -33,6 +40,7 @@ describe("CONSOLE_PORT", () => {
     folder = mkdtempSync(join(tmpdir(), "weir-console-"));
     writeFileSync(join(folder, "a.yaml"), manifest({ name: "a", domain: "alpha" }));
     port = await reservePort();
+    lines = [];
   });
 
   afterEach(async () => {
@@ -78,6 +86,38 @@ describe("CONSOLE_PORT", () => {
         .end();
     });
     expect(answer).toBe(status);
+  });
+
+  it("runs without the console when the port is taken and CONSOLE_PORT is not set, and fails when it is set", async () => {
+    await start({ CONSOLE_PORT: String(port) });
+    const second = create({ CONSOLE_PORT: String(port) }, { needsConsole: false });
+    await second.lifecycle.start();
+    expect(second.describe()).not.toHaveProperty("console");
+    const warnings = lines.filter((line) => line.includes("Running without the console"));
+    expect(warnings.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({
+        level: "warning",
+        reason: `Cannot listen for console on 127.0.0.1:${port}: the port is in use; set CONSOLE_PORT to another one`,
+      }),
+    ]);
+    await second.lifecycle.stop();
+    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+    await expect(create({ CONSOLE_PORT: String(port) }).lifecycle.start()).rejects.toThrow("set CONSOLE_PORT");
+  });
+
+  it("is on no loopback address when one is taken", async () => {
+    const hosts = loopbackHosts();
+    const taker = createServer();
+    await new Promise<void>((resolve) => void taker.listen({ host: hosts.at(-1), port }, resolve));
+    try {
+      controlPlane = create({ CONSOLE_PORT: String(port) }, { needsConsole: false });
+      await controlPlane.lifecycle.start();
+      expect(controlPlane.console?.address()).toBeUndefined();
+      for (const host of hosts.slice(0, -1))
+        await expect(fetch(`http://${host}:${port}/readyz`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+    } finally {
+      taker.close();
+    }
   });
 
   it("opens no listener with CONSOLE_PORT=0", async () => {

@@ -27,7 +27,7 @@ import type { AdsSecuritySettings } from "./ads-security-settings.ts";
 import { ChangeLog } from "./console/change-log.ts";
 import { ConsoleFeed } from "./console/console-feed.ts";
 import { consoleRoute } from "./console/console-route.ts";
-import { consoleServer } from "./console/console-server.ts";
+import { consoleServer, optionalConsole } from "./console/console-server.ts";
 import { pageRoutes } from "./console/page-routes.ts";
 import { ObserveHub } from "./observe/observe-hub.ts";
 import type { Settings } from "./settings.ts";
@@ -66,7 +66,7 @@ export class ControlPlane {
   readonly lifecycle: Lifecycle;
   readonly ads: AdsServer;
   readonly http: AdminServer;
-  /** The listeners of the loopback addresses. */
+  /** The listeners of the loopback addresses; not open when their port is taken and not needed. */
   readonly console: AdminServer | undefined;
   readonly #deps: ControlPlaneDeps;
   readonly #settings: Settings;
@@ -148,6 +148,7 @@ export class ControlPlane {
   /** Source, addresses and protection, for the log. */
   describe(): LogFields {
     const { console } = this;
+    const hasConsole = console?.address() !== undefined;
     return {
       source: this.#source.location,
       ads: addressOf(this.ads),
@@ -155,7 +156,7 @@ export class ControlPlane {
       ...(this.#settings.http.hasReports
         ? { status: `http://${addressOf(this.http)}/status` }
         : { probes: `http://${addressOf(this.http)}/readyz` }),
-      ...(console !== undefined && { console: `http://${addressOf(console)}/status` }),
+      ...(hasConsole && { console: `http://${addressOf(console)}/status` }),
     };
   }
 
@@ -231,13 +232,14 @@ export class ControlPlane {
 
   #createLifecycle(): Lifecycle {
     const { log } = this.#deps;
+    const { needsConsole } = this.#settings.http;
     const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: this.#settings.shutdownGraceMs });
     // HTTP first, so that a start that waits has a status page; pods last, when there is a
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
     const first = [
       this.http,
-      ...(this.console === undefined ? [] : [this.console]),
+      ...(this.console === undefined ? [] : [needsConsole ? this.console : optionalConsole({ log }, this.console)]),
       this.#conditionCheck(),
       this.#fleetWatch,
       ...tls,

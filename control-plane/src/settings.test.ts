@@ -41,7 +41,7 @@ describe("parseSettings()", () => {
           reportNames: undefined,
         },
       },
-      http: { host: everyHost(), port: 8090, hasReports: true, consolePort: 8092 },
+      http: { host: everyHost(), port: 8090, hasReports: true, consolePort: 8092, needsConsole: false },
       debounceQuietMs: 100,
       debounceMaxMs: 1000,
       snapshotMaxBytes: 4_128_768,
@@ -69,6 +69,14 @@ describe("parseSettings()", () => {
     { env: { ADS_REPORT_SANS: "operator" }, expected: { isFleetFromCertificate: false, reportNames: ["operator"] } },
   ])("reads who may read reports: $env", ({ env, expected }) => {
     expect(parseSettings({ ...TLS, ...env }).ads.security).toMatchObject(expected);
+  });
+
+  it.each([
+    { value: undefined, expected: { consolePort: 8092, needsConsole: false } },
+    { value: "", expected: { consolePort: 8092, needsConsole: false } },
+    { value: "8092", expected: { consolePort: 8092, needsConsole: true } },
+  ])("needs the port of the console only when CONSOLE_PORT is set: $value", ({ value, expected }) => {
+    expect(parseSettings({ ...TLS, CONSOLE_PORT: value }).http).toMatchObject(expected);
   });
 
   it("serves no reports over HTTP when that is asked for", () => {

@@ -52,6 +52,8 @@ export interface Settings {
     readonly hasReports: boolean;
     /** Port of the loopback addresses, which always have reports; 0: no such listener. */
     readonly consolePort: number;
+    /** Whether the start fails when that port is taken; else the control plane runs without that listener. */
+    readonly needsConsole: boolean;
   };
   /** Milliseconds. */
   readonly debounceQuietMs: number;
@@ -119,8 +121,9 @@ function readSettings(read: EnvReader): Settings {
       consolePort: read.port("CONSOLE_PORT", {
         default: 8092,
         effect:
-          "Port on 127.0.0.1 and ::1 alone, for kubectl port-forward and kubectl weir: serves what HTTP_PORT does, with reports also when HTTP_REPORTS=false. 0 opens no such listener.",
+          "Port on 127.0.0.1 and ::1 alone, for kubectl port-forward and kubectl weir: serves what HTTP_PORT does, with reports also when HTTP_REPORTS=false. 0 opens no such listener. Not set: when the port is taken, the control plane logs a warning and runs without the listener.",
       }),
+      needsConsole: read.isSet("CONSOLE_PORT"),
     },
     ...readPublishing(read, source),
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {

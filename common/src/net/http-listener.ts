@@ -139,16 +139,22 @@ export class HttpListener implements Part {
     this.#server.on("clientError", (error, socket) => this.#refuse(error, socket));
   }
 
-  /** Opens the listener; fails with LISTEN_FAILED. */
+  /** Opens the listener on all of its addresses; fails with LISTEN_FAILED, and is open on none then. */
   async start(): Promise<void> {
     const { otherHosts = [] } = this.#options;
-    const address = (this.#address = await listen(this.#server, this.#options));
-    for (const host of otherHosts) {
-      const other = createNetServer({ allowHalfOpen: true, ...KEEP_ALIVE_PROBES });
-      other.on("connection", (socket) => this.#server.emit("connection", socket));
-      this.#others.push(other);
-      await listen(other, { ...this.#options, host, port: address.port });
+    const address = await listen(this.#server, this.#options);
+    try {
+      for (const host of otherHosts) {
+        const other = createNetServer({ allowHalfOpen: true, ...KEEP_ALIVE_PROBES });
+        other.on("connection", (socket) => this.#server.emit("connection", socket));
+        this.#others.push(other);
+        await listen(other, { ...this.#options, host, port: address.port });
+      }
+    } catch (error) {
+      await this.stop();
+      throw error;
     }
+    this.#address = address;
   }
 
   /** The address of the open listener, with its real port; undefined before start. */

@@ -215,6 +215,11 @@ export class EnvReader {
     });
   }
 
+  /** Whether the environment has a value for the setting. */
+  isSet(names: Names): boolean {
+    return namesOf(names).some((name) => (this.#env[name] ?? "") !== "");
+  }
+
   /** Every setting read so far, in the order of reading. */
   rows(): readonly SettingRow[] {
     return [...this.#rows];
@@ -273,9 +278,8 @@ export class EnvReader {
    * for the primary one.
    */
   #spellingOf(name: string): string {
-    const isSet = (candidate: string): boolean => (this.#env[candidate] ?? "") !== "";
     const names = this.#rows.find((row) => row.names[0] === name)?.names ?? [];
-    return names.find(isSet) ?? name;
+    return names.find((each) => this.isSet(each)) ?? name;
   }
 
   /**

@@ -3,6 +3,8 @@
 import type { IncomingMessage } from "node:http";
 
 import { type AdminRoute, AdminServer, respondText } from "@weir/common/admin/admin-server";
+import { ServiceError } from "@weir/common/errors/service-error";
+import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { isLocalName } from "@weir/common/net/loopback";
 import { loopbackHosts } from "@weir/common/settings/listen-hosts";
@@ -18,6 +20,22 @@ export function consoleServer(
   const server = new AdminServer(deps, { host, otherHosts, port, setting: "CONSOLE_PORT", what: "console" });
   for (const route of routes) server.route(forThisMachine(route));
   return server;
+}
+
+/** The listener as a part whose start does not fail when its port is taken. */
+export function optionalConsole({ log }: { readonly log: Log }, server: AdminServer): Part {
+  return {
+    name: server.name,
+    start: async () => {
+      try {
+        await server.start();
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code !== "LISTEN_FAILED") throw error;
+        log.warn("Running without the console", { reason: error.message });
+      }
+    },
+    stop: () => server.stop(),
+  };
 }
 
 /** The route for requests that no web page of another origin makes: browsers ask this machine for any page. */
