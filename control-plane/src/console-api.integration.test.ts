@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createClient } from "@connectrpc/connect";
+import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { silentLog } from "@weir/common/log/log";
 import type { ObserveStream } from "@weir/harness/ads/observe-stream";
@@ -335,6 +335,45 @@ describe("API of the console", () => {
       { outcome: "no-rule", path: "", counterKey: "", levels: [{ candidates: [{ verdict: "key-differs" }] }] },
     ]);
     expect(await client.explainRequest({ fleet: "web", domain: "beta", descriptors })).toMatchObject({ resource: "" });
+  });
+
+  it("explains with the hundred nearest rules of a level, in configured order", async () => {
+    const keys = [...Array.from({ length: 150 }, (_, index) => `k${index}`), "user"];
+    const values = Array.from({ length: 60 }, (_, index) => ({ key: "user", value: `v${index}` }));
+    const descriptors = [...keys.map((key) => ({ key })), ...values].map((each) => ({
+      ...each,
+      rateLimit: { unit: "minute", requestsPerUnit: 5 },
+    }));
+    const head = { apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitConfig", metadata: { name: "a" } };
+    writeFileSync(join(folder, "a.yaml"), JSON.stringify({ ...head, spec: { domain: "alpha", descriptors } }));
+    await start();
+    const entries = [{ key: "user", value: "v59" }];
+    const request = { fleet: "web", domain: "alpha", descriptors: [{ entries }] };
+    const [explained] = (await createClient(ConsoleService, transport()).explainRequest(request)).descriptors;
+    const candidates = explained!.levels[0]!.candidates.map(({ rule, verdict }) => `${rule} ${verdict}`);
+    expect(candidates).toEqual([
+      ...Array.from({ length: 39 }, (_, index) => `k${index} key-differs`),
+      "user comes-later",
+      ...Array.from({ length: 59 }, (_, index) => `user_v${index} value-differs`),
+      "user_v59 exact",
+    ]);
+  });
+
+  it.each([
+    { descriptors: 16, entries: 32, text: undefined },
+    { descriptors: 17, entries: 1, text: "descriptors has 17 items, at most 16 are allowed" },
+    { descriptors: 2, entries: 33, text: "descriptors[0].entries has 33 items, at most 32 are allowed" },
+  ])("explains $descriptors descriptors of $entries entries: $text", async ({ descriptors, entries, text }) => {
+    await start();
+    const each = { entries: Array.from({ length: entries }, () => ({ key: "user", value: "ada" })) };
+    const request = { fleet: "web", domain: "alpha", descriptors: Array.from({ length: descriptors }, () => each) };
+    const answer = createClient(ConsoleService, transport()).explainRequest(request);
+    if (text === undefined) expect((await answer).descriptors).toHaveLength(descriptors);
+    else
+      await expect(answer).rejects.toMatchObject({
+        code: Code.InvalidArgument,
+        rawMessage: `Cannot explain the request: ${text}`,
+      });
   });
 
   it("is not on the HTTP port", async () => {

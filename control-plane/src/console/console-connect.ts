@@ -1,8 +1,14 @@
 // The API of the console over HTTP/1.1. Import it lazily: its packages take time to load.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Log } from "@weir/common/log/log";
-import { type ChangeSchema, ChangeKind, ConsoleService } from "@weir/proto/generated/weir/console/v1/console_pb";
+import {
+  type ChangeSchema,
+  ChangeKind,
+  ConsoleService,
+  type ExplainRequestRequest,
+} from "@weir/proto/generated/weir/console/v1/console_pb";
 
 import { type ConnectHandler, connectErrorOf, createConnectHandler } from "../report/connect-handler.ts";
 import type { ChangeLog, ResourceChange } from "./change-log.ts";
@@ -11,6 +17,12 @@ import { explain, getRules, type PublishedRules } from "./published-rules.ts";
 
 /** Most rules whose keys one watcher may want. */
 const KEYED_RULES_MAX = 32;
+
+/** Most descriptors of a request that is explained. */
+const DESCRIPTORS_MAX = 16;
+
+/** Most entries of each. */
+const ENTRIES_MAX = 32;
 
 export interface ConsoleApiDeps {
   readonly feed: ConsoleFeed;
@@ -36,7 +48,10 @@ export function createConsoleHandler({ feed, published, changeLog, clock, log }:
         changes: changeLog.changes.map(changeMessage),
         since: timestampFromMs(changeLog.sinceMs),
       }),
-      explainRequest: (request) => explain(published, request, clock()),
+      explainRequest: (request) => {
+        checkSize(request);
+        return explain(published, request, clock());
+      },
       async *watchCounts({ fleet, keysOf }, { signal }) {
         try {
           yield* feed.watch({ fleet, keysOf: keysOf.slice(0, KEYED_RULES_MAX) }, signal);
@@ -46,6 +61,17 @@ export function createConsoleHandler({ feed, published, changeLog, clock, log }:
       },
     });
   });
+}
+
+/** Bounds the work: it is done in the thread that sends pods their rules. */
+function checkSize({ descriptors }: ExplainRequestRequest): void {
+  const refuse = (what: string, count: number, max: number): never => {
+    const text = `Cannot explain the request: ${what} has ${count} items, at most ${max} are allowed`;
+    throw new ConnectError(text, Code.InvalidArgument);
+  };
+  if (descriptors.length > DESCRIPTORS_MAX) refuse("descriptors", descriptors.length, DESCRIPTORS_MAX);
+  for (const [index, { entries }] of descriptors.entries())
+    if (entries.length > ENTRIES_MAX) refuse(`descriptors[${index}].entries`, entries.length, ENTRIES_MAX);
 }
 
 function changeMessage(change: ResourceChange): MessageInitShape<typeof ChangeSchema> {

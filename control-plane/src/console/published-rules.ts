@@ -1,7 +1,7 @@
 // The rules that the pods of a fleet are sent: their limits, and which of them limits a request. Pure.
 import { create } from "@bufbuild/protobuf";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
-import { explainRequest } from "@weir/limits/explain/explain";
+import { type ExplainedLevel, explainRequest, type Verdict } from "@weir/limits/explain/explain";
 import { limitText } from "@weir/limits/explain/limit-text";
 import { compositeKey, type DescriptorModel, limitsOf } from "@weir/limits/model/model";
 import {
@@ -17,6 +17,9 @@ import { limitsIn, revisionOfDomain } from "../observe/known-rules.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import type { Revision } from "../snapshot/revision.ts";
 import type { PlacedLimit } from "../translate/limits-of-resource.ts";
+
+/** Most candidates of a level in an answer. */
+const CANDIDATES_MAX = 100;
 
 /** What is published. */
 export type PublishedRules = Pick<Publisher, "snapshotFor" | "revisionsOf">;
@@ -41,7 +44,7 @@ export function getRules(published: PublishedRules, { fleet, rules }: GetRulesRe
   return create(GetRulesResponseSchema, { rules: found });
 }
 
-/** Which rule limits a request, and why not the others. */
+/** Which rule limits a request, and why not the others: of each level those that have most to do with the entry. */
 export function explain(
   published: PublishedRules,
   { fleet, domain, descriptors }: ExplainRequestRequest,
@@ -62,11 +65,26 @@ export function explain(
         ...(counter && { counterKey: counter.key }),
         levels: levels.map(({ entry, candidates }) => ({
           entry: { key: entry.key, value: entry.value },
-          candidates: candidates.map(({ descriptor, verdict }) => ({ rule: compositeKey(descriptor), verdict })),
+          candidates: nearest(candidates).map(({ descriptor, verdict }) => ({
+            rule: compositeKey(descriptor),
+            verdict,
+          })),
         })),
       };
     }),
   });
+}
+
+/** Those that match before those of the same key, and these before others; in configured order. */
+function nearest(candidates: ExplainedLevel["candidates"]): ExplainedLevel["candidates"] {
+  if (candidates.length <= CANDIDATES_MAX) return candidates;
+  const kept = new Set(candidates.toSorted((one, other) => distance(one) - distance(other)).slice(0, CANDIDATES_MAX));
+  return candidates.filter((each) => kept.has(each));
+}
+
+function distance({ verdict }: { readonly verdict: Verdict }): number {
+  if (verdict === "key-differs") return 2;
+  return verdict === "value-differs" || verdict === "pattern-differs" ? 1 : 0;
 }
 
 function revisionOf(published: PublishedRules, fleet: string, domain: string): Revision | undefined {

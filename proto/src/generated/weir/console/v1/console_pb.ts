@@ -422,7 +422,7 @@ export type ExplainRequestRequest = Message<"weir.console.v1.ExplainRequestReque
   domain: string;
 
   /**
-   * The descriptors of the request.
+   * The descriptors of the request, at most 16.
    *
    * @generated from field: repeated weir.console.v1.Descriptor descriptors = 3;
    */
@@ -443,7 +443,7 @@ export const ExplainRequestRequestSchema: GenMessage<ExplainRequestRequest> = /*
  */
 export type Descriptor = Message<"weir.console.v1.Descriptor"> & {
   /**
-   * Its entries.
+   * Its entries, at most 32.
    *
    * @generated from field: repeated weir.console.v1.Entry entries = 1;
    */
@@ -584,7 +584,7 @@ export type ExplainedLevel = Message<"weir.console.v1.ExplainedLevel"> & {
   entry?: Entry | undefined;
 
   /**
-   * The rules, in configured order.
+   * The rules, in configured order, at most 100: those that match before those of the same key, and these before others.
    *
    * @generated from field: repeated weir.console.v1.Candidate candidates = 2;
    */
