@@ -8,6 +8,7 @@ import { printable } from "../command-line/printable.ts";
 import { checkAccess, PROCESS, type RolloutContext, type RolloutEnvironment } from "../rollout/rollout-command.ts";
 import { CLEAR_SCREEN, drawn } from "../rollout/screen.ts";
 import { parseTopArguments, type TopArguments } from "./arguments.ts";
+import { AskedKeys } from "./asked-keys.ts";
 import { CountsWatch, type KeyedRule, type WatchedReplica } from "./counts-watch.ts";
 import { topText } from "./top-text.ts";
 import { type KnownRules, rulesToAsk, topView, type TopView } from "./top-view.ts";
@@ -72,11 +73,16 @@ async function run(context: RolloutContext, options: TopArguments, environment: 
     const screen = options.format === "table" && context.env["TERM"] !== "dumb" ? environment.screen() : undefined;
     const isOnce = options.once || (options.format === "table" && screen === undefined);
     await untilComplete(watch, signal, environment);
-    if (options.view === "keys" && !signal.aborted) {
-      watch.askKeys(rulesToAsk(topView(watch.replicas(), options), options.paths));
-      if (isOnce) await untilComplete(watch, signal, environment);
-    }
+    const asked = new AskedKeys();
+    const askNewKeys = async (): Promise<void> => {
+      if (options.view !== "keys" || signal.aborted) return;
+      const rules = rulesToAsk(topView(watch.replicas(), options), options.paths);
+      if (!asked.replace(rules, environment.nowMs())) return;
+      watch.askKeys(rules);
+      await untilComplete(watch, signal, environment); // Until then, what is shown would be a part of the counts.
+    };
     const infos = new RuleInfos(watch, environment.nowMs);
+    await askNewKeys();
     if (isOnce) return printOnce(context, options, await infos.view(options));
     if (screen !== undefined) context.stdout(CLEAR_SCREEN);
     while (!signal.aborted) {
@@ -84,6 +90,7 @@ async function run(context: RolloutContext, options: TopArguments, environment: 
       const size = environment.screen();
       context.stdout(options.format === "json" || size === undefined ? jsonText(view) : drawn(topText(view), size));
       await pause(REFRESH_MS, undefined, { signal }).catch(() => undefined); // Only the signal ends a pause early.
+      await askNewKeys();
     }
     return exitCode(watch.replicas());
   } finally {

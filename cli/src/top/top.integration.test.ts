@@ -27,9 +27,12 @@ interface Replica {
 }
 
 let folder: string;
+/** What pods count. */
+let counted: readonly (typeof USER)[];
 const running: { stop(): void | Promise<void> }[] = [];
 
 beforeEach(() => {
+  counted = [USER];
   folder = mkdtempSync(join(tmpdir(), "weir-top-"));
   writeFileSync(join(folder, "shop.yaml"), MANIFEST);
 });
@@ -67,7 +70,7 @@ function report(stream: ObserveStream): void {
   const startSeconds = BigInt(Math.floor(Date.now() / 1000) - 1);
   const totals = { decisions: [5], rejections: [3] };
   const byRejections = [{ values: [{ key: "user", shown: { case: "text" as const, value: "ada" } }], count: 3n }];
-  const rules = [{ rule: USER, hits: [5], overLimit: [3] }];
+  const rules = counted.map((rule) => ({ rule, hits: [5], overLimit: [3] }));
   const keys = wanted.keysOf.map((rule) => ({ rule, rejections: 3n, byRejections }));
   stream.send({ case: "observation", value: { startSeconds, stepSeconds: 1, steps: 1, totals, rules, keys } });
 }
@@ -113,6 +116,27 @@ describe("weir top", () => {
     });
     stop();
     expect(await code).toBe(2);
+  });
+
+  it("shows the keys of a rule that counts for the first time after the start", async () => {
+    counted = [];
+    const { url } = await startReplica("web/pod-1");
+    const { code, output, stop } = top(["keys", "-s", url, "-o", "json"]);
+    const views = (): readonly TopView[] =>
+      output.stdout
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as TopView);
+    await eventually("the pod", () => expect(views().at(-1)?.fleets[0]?.observedPods).toBe(1));
+    expect(views().at(-1)!.rules).toEqual([]);
+    counted = [USER];
+    await eventually("the key", () =>
+      expect(views().at(-1)!.rules[0]?.keys?.byRejections[0]?.values).toEqual([
+        { key: "user", text: "ada", isCut: false },
+      ]),
+    );
+    stop();
+    expect(await code).toBe(0);
   });
 
   it("ends with 2 when the server is not a console", async () => {
