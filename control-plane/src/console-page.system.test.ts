@@ -101,6 +101,23 @@ describe("page of the console", () => {
     await page.close();
   });
 
+  it("shows five replicas over the six connections of a browser", async () => {
+    const page = await browser.newPage();
+    // Five paths of one control plane.
+    const bases = ["", "/.", "/./.", "/././.", "/./././."];
+    await page.route("**/console/replicas", async (route) => await route.fulfill({ json: bases }));
+    let streams = 0;
+    page.on("response", (response) => {
+      if (response.url().endsWith("/WatchCounts")) streams++;
+    });
+    await page.goto(`http://127.0.0.1:${fleet.port}/${RULE}`);
+    await eventually("every stream", () => expect(streams).toBe(bases.length));
+    await page.waitForResponse("**/GetRules"); // It is asked for every few seconds.
+    await page.getByText("5 per minute").waitFor();
+    expect(await page.getByRole("status").innerText()).toBe("");
+    await page.close();
+  });
+
   it("refuses pages of other origins and other names of this machine", async () => {
     const page = await browser.newPage();
     await page.route(

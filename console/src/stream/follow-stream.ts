@@ -1,6 +1,6 @@
 // Keeps a stream open: one that is silent or ends is opened again, after a pause that grows.
 
-/** Longest time without a message, in milliseconds: one comes every two seconds at least. */
+/** Longest time without a message, in milliseconds: counts come every half second, rollouts every two seconds. */
 const SILENCE_MAX_MS = 6_000;
 
 /** The pauses, in milliseconds. */
@@ -50,13 +50,20 @@ async function followOnce<Message>({ open, received }: FollowDeps<Message>, sign
     return "it has ended the connection";
   } catch (error) {
     if (silence.signal.aborted) return `it has sent nothing for ${SILENCE_MAX_MS / 1000} s`;
-    return error instanceof TypeError ? "it does not answer" : error instanceof Error ? error.message : String(error);
+    return reasonOf(error) ?? "it does not answer";
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Why a request failed; undefined: there was no answer, or none in time. */
+export function reasonOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return String(error);
+  return error instanceof TypeError || error.name === "TimeoutError" ? undefined : error.message;
+}
+
+/** Waits so long, or until the signal aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, ms);
     signal.addEventListener(

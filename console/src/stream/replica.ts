@@ -1,19 +1,27 @@
-// One replica of the control plane: what it has sent, and its two streams.
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+// One replica of the control plane: what it has sent. A browser opens six connections to one address, and a stream takes
+// one: the counts have a stream, and the rollout is asked for again and again.
 import { WatchCountsResponseSchema } from "@weir/proto/generated/weir/console/v1/console_pb";
-import { type Rollout, WatchRolloutResponseSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import {
+  type GetRolloutResponse,
+  GetRolloutResponseSchema,
+  type Rollout,
+} from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { ReplicaCounts } from "@weir/proto/observe/merged-counts";
 
 import type { RuleAddress } from "../route.ts";
-import { followStream } from "./follow-stream.ts";
+import { callMethod } from "./call-method.ts";
+import { followStream, pause } from "./follow-stream.ts";
 import type { ReplicaState } from "./replica-state.ts";
-import { watchMethod, type WatchedMethod } from "./watch-method.ts";
+import { watchMethod } from "./watch-method.ts";
 
 const COUNTS = "weir.console.v1.ConsoleService/WatchCounts";
-const ROLLOUT = "weir.rollout.v1.RolloutService/WatchRollout";
+const ROLLOUT = "weir.rollout.v1.RolloutService/GetRollout";
 
-/** Longest time without a message on the stream of the rollout, in milliseconds. */
-const HEARTBEAT_MS = 2_000;
+/** How often the rollout is asked for, in milliseconds. */
+const ROLLOUT_INTERVAL_MS = 2_000;
+
+/** Longest wait for it, in milliseconds. */
+const ROLLOUT_TIMEOUT_MS = 4_000;
 
 export interface ReplicaDeps {
   /** Path or URL before the methods. */
@@ -22,7 +30,7 @@ export interface ReplicaDeps {
   readonly random: () => number;
 }
 
-/** The replica; its streams are open until `close`. */
+/** The replica; it is watched until `close`. */
 export class Replica {
   readonly #deps: ReplicaDeps;
   readonly #closed = new AbortController();
@@ -71,7 +79,7 @@ export class Replica {
     let counts = new ReplicaCounts();
     this.#follow(
       "counts",
-      method,
+      (until) => watchMethod(this.#deps.base, method, until),
       (response) => {
         // The first response of a connection replaces everything; the view keeps the earlier counts until then.
         if (response.replaces) counts = new ReplicaCounts();
@@ -83,27 +91,26 @@ export class Replica {
   }
 
   #watchRollout(): void {
-    const method = { method: ROLLOUT, request: { heartbeatMs: HEARTBEAT_MS }, response: WatchRolloutResponseSchema };
     this.#follow(
       "rollout",
-      method,
+      (until) => rollouts(this.#deps.base, until),
       ({ rollout }) => {
-        this.#rollout = rollout ?? this.#rollout;
+        this.#rollout = rollout;
       },
       this.#closed.signal,
     );
   }
 
-  #follow<Response extends DescMessage>(
+  #follow<Response>(
     stream: "counts" | "rollout",
-    method: WatchedMethod<Response>,
-    received: (response: MessageShape<Response>) => void,
+    open: (until: AbortSignal) => AsyncIterable<Response>,
+    received: (response: Response) => void,
     signal: AbortSignal,
   ): void {
-    const { base, changed, random } = this.#deps;
+    const { changed, random } = this.#deps;
     const deps = {
-      open: (until: AbortSignal) => watchMethod(base, method, until),
-      received: (response: MessageShape<Response>) => {
+      open,
+      received: (response: Response) => {
         this.#errors[stream] = undefined;
         received(response);
         changed();
@@ -115,5 +122,14 @@ export class Replica {
       random,
     };
     void followStream(deps, AbortSignal.any([this.#closed.signal, signal]));
+  }
+}
+
+/** The rollout, again and again, until the signal aborts. */
+async function* rollouts(base: string, signal: AbortSignal): AsyncGenerator<GetRolloutResponse, void, undefined> {
+  const method = { method: ROLLOUT, request: {}, response: GetRolloutResponseSchema };
+  while (!signal.aborted) {
+    yield await callMethod(base, method, AbortSignal.any([signal, AbortSignal.timeout(ROLLOUT_TIMEOUT_MS)]));
+    await pause(ROLLOUT_INTERVAL_MS, signal);
   }
 }

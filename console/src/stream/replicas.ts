@@ -1,16 +1,22 @@
 // The replicas behind the page: asks the server of the page for them, again and again, and watches each.
-import type { RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
+import { GetRulesResponseSchema, type RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 
 import type { RuleAddress } from "../route.ts";
-import { getRules } from "./get-rules.ts";
+import { callMethod } from "./call-method.ts";
+import { reasonOf } from "./follow-stream.ts";
 import { Replica } from "./replica.ts";
 import type { ReplicasState } from "./replica-state.ts";
 
 /** How often the server is asked for its replicas, in milliseconds. */
 const LOOKUP_INTERVAL_MS = 5_000;
 
+/** Longest wait for an answer, in milliseconds. */
+const TIMEOUT_MS = 5_000;
+
 /** Where the server of the page lists the paths of replicas. */
 const REPLICAS_PATH = "/console/replicas";
+
+const GET_RULES = "weir.console.v1.ConsoleService/GetRules";
 
 /** What the page says to a browser without a session. */
 const NO_SESSION =
@@ -69,18 +75,13 @@ export class Replicas {
 
   async #lookUp(): Promise<void> {
     try {
-      const answer = await fetch(REPLICAS_PATH);
+      const answer = await fetch(REPLICAS_PATH, { signal: AbortSignal.timeout(TIMEOUT_MS) });
       if (answer.status === 401) throw new Error(NO_SESSION);
       if (!answer.ok) throw new Error(`The server of this page answers with HTTP status ${answer.status}.`);
       this.#take((await answer.json()) as readonly string[]);
       this.#error = undefined;
     } catch (error) {
-      this.#error =
-        error instanceof TypeError
-          ? "The server of this page does not answer: it may have ended."
-          : error instanceof Error
-            ? error.message
-            : String(error);
+      this.#error = reasonOf(error) ?? "The server of this page does not answer: it may have ended.";
     }
     if (!this.#isOpen) return;
     await this.#askLimit();
@@ -93,9 +94,12 @@ export class Replicas {
     const rule = this.#rule;
     if (rule === undefined) return;
     for (const base of this.#replicas.keys()) {
-      const infos = await getRules(base, rule).catch(() => undefined); // The streams of the replica say why.
-      if (infos === undefined || rule !== this.#rule) continue;
-      this.#infos = infos;
+      const rules = [{ domain: rule.domain, path: rule.path }];
+      const method = { method: GET_RULES, request: { fleet: rule.fleet, rules }, response: GetRulesResponseSchema };
+      // Why there is no answer, the replica itself says.
+      const answer = await callMethod(base, method, AbortSignal.timeout(TIMEOUT_MS)).catch(() => undefined);
+      if (answer === undefined || rule !== this.#rule) continue;
+      this.#infos = answer.rules;
       this.#deps.changed();
       return;
     }

@@ -4,7 +4,7 @@ import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@
 import { enveloped, EnvelopeReader } from "./envelopes.ts";
 
 /** A method, and what it is asked. */
-export interface WatchedMethod<Response extends DescMessage> {
+export interface AskedMethod<Response extends DescMessage> {
   /** `<package>.<service>/<method>`. */
   readonly method: string;
   /** As JSON. */
@@ -15,7 +15,7 @@ export interface WatchedMethod<Response extends DescMessage> {
 /** The answers of the server at `base`; fails with an Error that says why the stream ended. */
 export async function* watchMethod<Response extends DescMessage>(
   base: string,
-  { method, request, response }: WatchedMethod<Response>,
+  { method, request, response }: AskedMethod<Response>,
   signal: AbortSignal,
 ): AsyncGenerator<MessageShape<Response>, void, undefined> {
   const answer = await fetch(`${base}/${method}`, {
@@ -42,7 +42,7 @@ function endReason(json: unknown): string {
 }
 
 /** The words of a refusal, where it has any. */
-async function refusalOf(answer: Response): Promise<string> {
+export async function refusalOf(answer: Response): Promise<string> {
   const { message } = (await answer.json().catch(() => ({}))) as { readonly message?: string };
   return message ?? `it answers with HTTP status ${answer.status}`;
 }
