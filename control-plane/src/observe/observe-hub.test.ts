@@ -1,7 +1,7 @@
 // Tests of observe-hub.ts.
 import { create } from "@bufbuild/protobuf";
 import type { FleetCounts } from "@weir/proto/generated/weir/console/v1/console_pb";
-import { ObservationSchema } from "@weir/proto/generated/weir/observe/v1/observe_pb";
+import { ObservationSchema, RuleKeysSchema, RuleNameSchema } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import { CountSeries } from "@weir/proto/observe/count-series";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
@@ -17,13 +17,14 @@ describe("ObserveHub", () => {
   let wanted: Wanted[];
   let nowMs: number;
   let secret: Buffer | undefined;
+  let fleets: readonly string[];
 
   beforeEach(() => {
     vi.useFakeTimers();
     nowMs = START * 1000;
     secret = Buffer.from("a secret of the cluster");
-    const fleetsOfPods = (): readonly string[] => ["web"];
-    hub = new ObserveHub({ clock: () => nowMs, fleetsOfPods, hashSecret: () => secret });
+    fleets = ["web"];
+    hub = new ObserveHub({ clock: () => nowMs, fleetsOfPods: () => fleets, hashSecret: () => secret });
     wanted = [];
   });
 
@@ -84,6 +85,29 @@ describe("ObserveHub", () => {
     const series = counts();
     expect(series.series("decisions").filter((count) => count > 0)).toEqual([3, 4]);
     expect(Math.abs(series.endSeconds - nowMs / 1000)).toBeLessThan(2);
+  });
+
+  it("keeps the counts of a fleet whose only pod connects again, and drops keys that are larger than any", () => {
+    const rule = create(RuleNameSchema, { domain: "shop", path: "shop.user" });
+    const received: FleetCounts[] = [];
+    hub.watch({ fleet: "web", keysOf: [rule] }, (of) => received.splice(0, Infinity, ...of(true)));
+    const pod = addPod();
+    const keyOf = (value: string) => ({
+      values: [{ key: "user", shown: { case: "text" as const, value } }],
+      count: 2n,
+    });
+    const observation = create(ObservationSchema, {
+      ...decisions(3, { atSeconds: -1 }),
+      keys: [create(RuleKeysSchema, { rule, byRejections: [keyOf("ada"), keyOf("x".repeat(65))] })],
+    });
+    pod.observed(observation);
+    pass(500);
+    const [fleet] = received;
+    expect(fleet?.keys[0]?.keys?.byRejections.map(({ values: [value] }) => value?.shown.value)).toEqual(["ada"]);
+    fleets = [];
+    pod.left();
+    pass(500);
+    expect(received.map((each) => [each.fleet, each.pods, each.counts?.totals?.decisions])).toEqual([["web", 0, [3]]]);
   });
 
   it("forgets everything when the last watcher has left, and wants nothing then", () => {

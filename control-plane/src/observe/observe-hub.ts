@@ -22,6 +22,11 @@ const KEYED_RULES_MAX = 32;
  */
 const PAST_TAKEN_SECONDS = 5;
 
+/** Most values of a key, longest name of a level, and longest value or hash; longer keys are dropped. */
+const VALUES_MAX = 8;
+const NAME_MAX_LENGTH = 1024;
+const TEXT_MAX_LENGTH = 64;
+
 /** A clock that differs by so much, in seconds, is corrected. */
 const SKEW_MAX_SECONDS = 5;
 
@@ -98,6 +103,8 @@ export class ObserveHub implements Part {
   readonly #pods = new Set<Observed>();
   /** Of fleets that are watched. */
   readonly #fleets = new Map<string, Fleet>();
+  /** The keys of fleets together, until a pod reports others. */
+  readonly #merged = new Map<string, ReturnType<typeof mergeKeys>>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: ObserveHubDeps) {
@@ -116,7 +123,10 @@ export class ObserveHub implements Part {
     return {
       isWatched: () => this.#isWatched(pod.fleet),
       observed: (observation) => this.#take(observed, observation),
-      left: () => this.#pods.delete(observed),
+      left: () => {
+        this.#pods.delete(observed);
+        this.#merged.delete(pod.fleet);
+      },
     };
   }
 
@@ -134,6 +144,8 @@ export class ObserveHub implements Part {
     return () => {
       this.#watchers.delete(watcher);
       for (const fleet of this.#fleets.keys()) if (!this.#isWatched(fleet)) this.#fleets.delete(fleet);
+      for (const observed of this.#pods) if (!this.#isWatched(observed.pod.fleet)) observed.keys = new Map();
+      this.#merged.clear();
       this.#askPods(filter.fleet);
       if (this.#watchers.size > 0) return;
       clearInterval(this.#timer);
@@ -145,13 +157,12 @@ export class ObserveHub implements Part {
   #tick(): void {
     const pods = Map.groupBy(this.#deps.fleetsOfPods(), (fleet) => fleet);
     const observed = Map.groupBy(this.#pods, ({ pod }) => pod.fleet);
-    const names = [...pods.keys()].toSorted(compareCodeUnits);
+    // A fleet whose last pod is connecting again keeps its counts.
+    const names = [...new Set([...pods.keys(), ...this.#fleets.keys()])].toSorted(compareCodeUnits);
     const fresh = new Map(Array.from(this.#fleets, ([name, fleet]) => [name, fleet.fresh.observation()]));
     for (const fleet of this.#fleets.values()) fleet.fresh = new CountSeries();
-    // Made once for all watchers, when the first one needs it.
-    const keys = new Map<string, ReturnType<typeof mergeKeys>>();
     const keysOf = (fleet: string): ReturnType<typeof mergeKeys> =>
-      keys.getOrInsertComputed(fleet, () =>
+      this.#merged.getOrInsertComputed(fleet, () =>
         mergeKeys(
           (observed.get(fleet) ?? []).flatMap((each) =>
             [...each.keys.values()].map((found) => keysOfPod(found, Math.min(each.pod.topKeys, KEYS_MAX))),
@@ -191,6 +202,7 @@ export class ObserveHub implements Part {
     const isPast = observation.stepSeconds >= STEP_SECONDS;
     if (!isPast) {
       const keys = observation.keys.filter(({ rule }) => known(rule)).slice(0, KEYED_RULES_MAX);
+      this.#merged.delete(pod.fleet);
       observed.keys = new Map(keys.flatMap((each) => (each.rule ? [[ruleId(each.rule), cutKeys(each)] as const] : [])));
     } else if (nowSeconds > fleet.beganSeconds + PAST_TAKEN_SECONDS) return;
     observed.shiftSeconds ??= shiftOf(observation, nowSeconds);
@@ -227,9 +239,20 @@ function covers({ fleet }: CountsFilter): (name: string) => boolean {
   return (name) => fleet === "" || fleet === name;
 }
 
-/** What a pod may keep here of one rule. */
+/** What a pod may keep here of one rule: keys as the pods of this release have them. */
 function cutKeys(keys: RuleKeys): RuleKeys {
-  return { ...keys, byRejections: keys.byRejections.slice(0, KEYS_MAX), byHits: keys.byHits.slice(0, KEYS_MAX) };
+  const cut = (list: RuleKeys["byHits"]): RuleKeys["byHits"] => list.slice(0, KEYS_MAX).filter(isBounded);
+  return { ...keys, byRejections: cut(keys.byRejections), byHits: cut(keys.byHits) };
+}
+
+function isBounded({ values }: RuleKeys["byHits"][number]): boolean {
+  return (
+    values.length <= VALUES_MAX &&
+    values.every(
+      ({ key, shown }) =>
+        key.length <= NAME_MAX_LENGTH && (shown.value === undefined || shown.value.length <= TEXT_MAX_LENGTH),
+    )
+  );
 }
 
 /** What is added to the times of a pod whose clock is wrong: its observations end about now. */

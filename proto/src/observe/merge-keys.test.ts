@@ -35,6 +35,13 @@ function rejectionsOf({ keys }: FleetKeys): readonly (readonly [string, number, 
 }
 
 describe("mergeKeys()", () => {
+  it("merges a thousand pods whose keys are all different", () => {
+    const pods = Array.from({ length: 1000 }, (_, pod) => podOf([keyOf(`p${pod}`, 1000 + pod), keyOf(`q${pod}`, 1)]));
+    const [merged] = mergeKeys(pods);
+    expect(merged?.keys?.byRejections).toHaveLength(32);
+    expect(rejectionsOf(merged!)[0]).toEqual(["p999", 1999, 0]);
+  });
+
   it("adds what pods have counted of equal keys", () => {
     const [merged, ...others] = mergeKeys([podOf([keyOf("ada", 5), keyOf("bob", 2)]), podOf([keyOf("bob", 9, 1)])]);
     expect(others).toEqual([]);

@@ -53,21 +53,21 @@ interface KeyList {
 }
 
 function mergeLists(lists: readonly KeyList[]): KeyList {
-  const sources = lists.map(({ list, othersMax }, source) => ({
-    byId: new Map(list.map((key, index) => [keyId(key, `${source}/${index}`), key])),
-    othersMax,
-  }));
-  const known = new Map(sources.flatMap(({ byId }) => [...byId]));
-  const merged = Array.from(known, ([id, { values }]) => {
-    let [count, error] = [0n, 0n];
-    for (const { byId, othersMax } of sources) {
-      const key = byId.get(id);
-      count += key?.count ?? othersMax;
-      error += key?.error ?? othersMax;
+  const others = lists.reduce((sum, { othersMax }) => sum + othersMax, 0n);
+  const sums = new Map<string, { readonly values: TopKey["values"]; count: bigint; error: bigint }>();
+  for (const [source, { list, othersMax }] of lists.entries()) {
+    for (const [index, key] of list.entries()) {
+      // As if every list lacked it, and then with what this one has.
+      const { values } = key;
+      const id = keyId(key, `${source}/${index}`);
+      const sum = sums.getOrInsertComputed(id, () => ({ values, count: others, error: others }));
+      sum.count += key.count - othersMax;
+      sum.error += key.error - othersMax;
     }
-    return create(TopKeySchema, { values, count, error });
-  }).toSorted((one, other) => (one.count < other.count ? 1 : one.count > other.count ? -1 : 0));
-  const others = sources.reduce((sum, { othersMax }) => sum + othersMax, 0n);
+  }
+  const merged = Array.from(sums.values(), (sum) => create(TopKeySchema, sum)).toSorted((one, other) =>
+    one.count < other.count ? 1 : one.count > other.count ? -1 : 0,
+  );
   const cut = merged[KEYS_MAX]?.count ?? 0n;
   return { list: merged.slice(0, KEYS_MAX), othersMax: others > cut ? others : cut };
 }

@@ -85,6 +85,13 @@ describe("observationMessages()", () => {
     expect(shown(presenter)).toEqual({ case: undefined });
   });
 
+  it("stops counts at the largest exact number", () => {
+    const keys = { ...KEYS, overLimit: { ...KEYS.overLimit, total: 2 ** 70 } };
+    const [message] = observationMessages(OBSERVED, [keys], new KeyPresenter("off"));
+    expect(message && toBinary(ObserveRequestSchema, message).length).toBeGreaterThan(0);
+    expect(message && observationOf(message).keys[0]?.rejections).toBe(BigInt(Number.MAX_SAFE_INTEGER));
+  });
+
   it("divides what is too large into messages with other rules, and the totals once", () => {
     const large = [1, 2, 3, 4].map((field) => Array.from({ length: 61 }, (_, step) => 1_000_000 * field + step));
     const rules = Array.from({ length: 500 }, (_, index) => ({

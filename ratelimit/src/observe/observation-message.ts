@@ -128,8 +128,8 @@ function keysMessage(counts: RuleKeyCounts, presenter: KeyPresenter): RuleKeys {
     sinceSeconds: BigInt(sinceSeconds),
     byRejections: overLimit.keys.map(message),
     byHits: hits.keys.map(message),
-    rejections: BigInt(overLimit.total),
-    hits: BigInt(hits.total),
+    rejections: wholeOnWire(overLimit.total),
+    hits: wholeOnWire(hits.total),
   });
 }
 
@@ -140,9 +140,14 @@ function keyMessage(
 ): MessageInitShape<typeof TopKeySchema> {
   return {
     values: values.map((value, at) => presenter.present(levels[at]?.key ?? "", value, at >= cutFrom)),
-    count: BigInt(count),
-    error: BigInt(error),
+    count: wholeOnWire(count),
+    error: wholeOnWire(error),
   };
+}
+
+/** A large count: sums of hits beyond what is exact stay there. */
+function wholeOnWire(count: number): bigint {
+  return BigInt(Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(count))));
 }
 
 /** A series without the zeros at its end. */

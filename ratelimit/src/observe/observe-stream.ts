@@ -88,7 +88,7 @@ export class ObserveStream {
   /** One after the other: watching begins with a sweep. */
   #want(call: Call, response: ObserveResponse): void {
     this.#wanted = this.#wanted.then(async () => {
-      if (call === this.#call) await this.#take(call, response);
+      if (call === this.#call) await this.#take(call, response).catch((error: unknown) => this.#failed(call, error));
     });
   }
 
@@ -103,7 +103,9 @@ export class ObserveStream {
       observer.unwatch();
       return;
     }
-    await observer.watch((observed) => void this.#report(call, observed));
+    await observer.watch((observed) => {
+      this.#report(call, observed).catch((error: unknown) => this.#failed(call, error));
+    });
     if (isNew && call === this.#call) this.#send(call, observer.history(), []);
   }
 
@@ -117,6 +119,13 @@ export class ObserveStream {
 
   #send(call: Call, observed: Observed, keys: readonly RuleKeyCounts[]): void {
     for (const message of observationMessages(observed, keys, this.#presenter)) this.#isFull = !call.write(message);
+  }
+
+  /** Ends a stream that cannot be written: what is observed must not end the pod. */
+  #failed(call: Call, error: unknown): void {
+    if (call !== this.#call) return;
+    this.#deps.log.error("Cannot report what is counted", { error });
+    call.cancel();
   }
 
   #ended(call: Call, error: ServiceError | undefined): void {

@@ -1,6 +1,6 @@
 // What is observed of statistics, in seconds and in the last ten minutes.
 import { configuration, descriptor, limit } from "@weir/limits/rules/configuration.suite";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
 import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
@@ -94,6 +94,27 @@ describe("Observer", () => {
     expect(present(fixture.observer.history().rules[0]?.series[0])).toEqual([]);
     await fixture.observer.sweep();
     expect(fixture.observer.history().rules).toEqual([]);
+  });
+
+  it("sweep() measures nothing else: the gauges of a scrape are about all time since the one before", async () => {
+    const fixture = new Fixture();
+    let reads = 0;
+    fixture.store.onRead(() => (reads += 1));
+    await fixture.observer.sweep();
+    expect(reads).toBe(0);
+  });
+
+  it("watch() reports to no reader that has left during its first sweep", async () => {
+    const fixture = new Fixture();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const reported: Observed[] = [];
+    const watching = fixture.observer.watch((observed) => reported.push(observed));
+    fixture.observer.unwatch();
+    await watching;
+    await vi.advanceTimersByTimeAsync(5000);
+    vi.useRealTimers();
+    await fixture.observer.stop();
+    expect(reported).toEqual([]);
   });
 
   it("sweep() adds statistics with values of requests to those of their rule", async () => {

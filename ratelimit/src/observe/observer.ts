@@ -47,6 +47,8 @@ export class Observer implements Part {
   #reader: ObservationReader | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
+  /** Counts the beginnings and ends of watches. */
+  #watch = 0;
   /** The sweep that runs. */
   #swept: Promise<unknown> = Promise.resolve();
 
@@ -74,13 +76,16 @@ export class Observer implements Part {
 
   /** Reports each second to the reader, in place of one before. What was counted before is in `history` when it resolves. */
   async watch(reader: ObservationReader): Promise<void> {
+    const watch = (this.#watch += 1);
     if (this.#reader === undefined) await this.sweep();
+    if (watch !== this.#watch) return; // Ended meanwhile.
     this.#reader = reader;
     this.#schedule();
   }
 
   /** Reports to no reader. */
   unwatch(): void {
+    this.#watch += 1;
     this.#reader = undefined;
     this.#schedule();
   }
@@ -108,12 +113,7 @@ export class Observer implements Part {
     const startSeconds = Math.floor(this.#deps.nowMs() / 1000) - 1;
     const step = Math.floor(startSeconds / STEP_SECONDS);
     rules.begin(step);
-    const steps = store.walk({
-      counter: () => undefined,
-      rule: (statistics) => rules.visit(statistics),
-      gauge: () => undefined,
-      timer: () => undefined,
-    });
+    const steps = store.walkRules((statistics) => rules.visit(statistics));
     for (let count = 1; steps.next().done !== true; count++) if (count % STEPS_PER_TURN === 0) await nextTurn();
     const counts = this.#takeTotals();
     for (const [index, count] of counts.entries()) if (count > 0) this.#totals.add(index, step, count);

@@ -154,6 +154,20 @@ describe("TopKeys", () => {
     expect(share).toBeLessThan(0.85);
   });
 
+  it("has the keys of a rule with several limits under the path of each", () => {
+    const rateLimits = [limit(0, "second", { name: "burst" }), limit(0, "hour", { name: "steady" })];
+    const fixture = open({
+      configs: [configuration("shop", [descriptor({ key: "k", rateLimits, shadowMode: true })])],
+    });
+    decide(fixture, 2, "k=a");
+    expect(["shop.k.burst", "shop.k.steady", "shop.k"].map((path) => list(read(fixture, path)?.overLimit))).toEqual([
+      [["a", 2, 0]],
+      [["a", 2, 0]],
+      undefined,
+    ]);
+    expect(read(fixture, "shop.k.burst")?.path).toBe("shop.k.burst");
+  });
+
   it("has keys of 500 rules, and admits another one in place of the least used", () => {
     const many = Array.from({ length: 502 }, (_, index) =>
       descriptor({ key: `k${index}`, rateLimit: limit(0, "hour"), shadowMode: true }),

@@ -1,6 +1,7 @@
 // The keys that count most, of each rule: what the decider adds hits to. Hits over a limit are counted all; of the calls a
 // share is sampled, so that this costs next to nothing. It bounds rules and keys, and keeps no request.
 import type { Check, LimitedCheck } from "@weir/limits/classify/check";
+import { pathsOf } from "@weir/limits/rules/limit-paths";
 import type { Entry, Rule } from "@weir/limits/rules/rule";
 import type { CountedRules } from "../config/counted-rules.ts";
 import { keyLevelsOf, RuleKeys, type RuleKeyCounts } from "./rule-keys.ts";
@@ -74,11 +75,20 @@ export class TopKeys {
   /** The keys of those of the rules that have any. */
   read(names: readonly RuleName[], nowSeconds: number): readonly RuleKeyCounts[] {
     return names.flatMap(({ domain, path }) => {
-      const table = this.#tables.get(path);
+      const table = this.#tableAt(path);
       // Of a rule that has changed, values may be shown by another rule than was meant.
       const isActive = table?.domain === domain && this.#rules()?.domain(domain)?.rules.includes(table.rule) === true;
-      return isActive ? [table.read(nowSeconds)] : [];
+      return isActive ? [{ ...table.read(nowSeconds), path }] : [];
     });
+  }
+
+  /** The table of the rule that has the path, or a limit with it: those of one rule have the same keys. */
+  #tableAt(path: string): RuleKeys | undefined {
+    for (let end = path.length; end > 0; end = path.lastIndexOf(".", end - 1)) {
+      const table = this.#tables.get(path.slice(0, end));
+      if (table !== undefined && pathsOf(table.rule).includes(path)) return table;
+    }
+    return undefined;
   }
 
   /** Without an object for its parameters: it is called for every rejection. */

@@ -176,12 +176,18 @@ export class StatisticsStore {
       visitor.counter(name, value, true);
       if (++visited % WALK_STEP === 0) yield;
     }
-    for (const counters of this.#byPrefix.values()) {
-      visitor.rule(counters);
-      if (++visited % WALK_STEP === 0) yield;
-    }
+    yield* this.walkRules((counters) => visitor.rule(counters), visited);
     for (const gauge of this.#gauges.values()) visitor.gauge(gauge.name, gauge.total());
     for (const timer of this.#timers.values()) visitor.timer(timer);
+  }
+
+  /** Reads the counters of rules alone, in such steps, of which the first has `begun` already; gauges are not measured for it. */
+  *walkRules(visit: (statistics: RuleStatistics) => void, begun = 0): Generator<undefined, void> {
+    let visited = begun;
+    for (const counters of this.#byPrefix.values()) {
+      visit(counters);
+      if (++visited % WALK_STEP === 0) yield;
+    }
   }
 
   /**
