@@ -51,8 +51,9 @@ export async function runUser(
       return 0;
     }
     for (const part of parts) await part.start?.();
-    await change({ store, media }, user, action);
+    // First: what is done must not lack its line.
     const account = accountLabel(openLabelKey(settings.labelSecret, dataDirectory), user.emailKey);
+    await change({ store, media }, user, action);
     log.info(DONE[action].event, { account, user: user.id, operator: userInfo().username });
     context.stdout(`${DONE[action].text}\n`);
     return 0;

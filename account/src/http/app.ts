@@ -209,10 +209,12 @@ function refuseCrossSite(origins: OriginOptions): RequestHandler {
   };
 }
 
+let document: object | undefined;
+
 /** Loaded when it is asked for the first time, as few processes ever are. */
 const answerDocument: RequestHandler = async (_request, response) => {
   const { openApiDocument } = await import("../api/openapi.ts");
-  sendJson(response, 200, openApiDocument());
+  sendJson(response, 200, (document ??= openApiDocument()));
 };
 
 const answerHealth: RequestHandler = (_request, response) => {

@@ -1,7 +1,6 @@
 // The handlers of the calls that need mail.
 import type { Request, RequestHandler, Response } from "express";
 import { describeError } from "@weir/common/errors/service-error";
-import { busyError } from "../passwords/password-hasher.ts";
 import { mailCheck } from "../throttle/limits.ts";
 import { parseAddress, parseEmailChange, parseReset, parseToken } from "../users/inputs.ts";
 import {
@@ -65,13 +64,11 @@ export class MailCalls {
   readonly forgotPassword: RequestHandler = async (request, response) => {
     const { email } = parseAddress(request.body);
     await this.#limitMail(email.key, response);
-    if (this.#resets.size >= RESETS_MAX) throw busyError();
     const { log } = contextOf(response).caller;
-    const reset = sendReset(this.#deps, email.key).catch((error: unknown) => {
-      log.warn("Cannot mail a link for a new password", { reason: describeError(error) });
-    });
-    this.#resets.add(reset);
-    void reset.finally(() => this.#resets.delete(reset));
+    const failed = (reason: string): void => log.warn("Cannot mail a link for a new password", { reason });
+    // Not refused: only addresses with an account keep their place for long.
+    if (this.#resets.size >= RESETS_MAX) failed(`${RESETS_MAX} mails are on their way`);
+    else this.#sendReset(email.key, failed);
     sendJson(response, 200, { message: "If an account has this address, a mail is on its way." });
   };
 
@@ -80,6 +77,12 @@ export class MailCalls {
     await resetPassword(this.#deps, parseReset(request.body), await passwordRules, contextOf(response).caller);
     sendJson(response, 200, { message: "Your password is set. Log in with it." });
   };
+
+  #sendReset(emailKey: string, failed: (reason: string) => void): void {
+    const reset = sendReset(this.#deps, emailKey).catch((error: unknown) => failed(describeError(error)));
+    this.#resets.add(reset);
+    void reset.finally(() => this.#resets.delete(reset));
+  }
 
   /** Resolves when no mail of an answered call is on its way. */
   readonly settle = async (): Promise<void> => {

@@ -55,7 +55,11 @@ export async function verifyEmail(
   const changed = await changeUser(deps, signedIn, (current) => {
     const nowMs = deps.clock();
     const { email, emailKey } = requireToken(current, "email", token, nowMs);
-    return { email, emailKey, emailVerifiedAtMs: nowMs, mailTokens: [] };
+    // Only a change of the address needs that no other account has it.
+    return {
+      ...(emailKey !== current.emailKey && { emailKey }),
+      ...{ email, emailVerifiedAtMs: nowMs, mailTokens: [] },
+    };
   });
   const isOther = changed.emailKey !== user.emailKey;
   caller.log.info(isOther ? "E-mail address changed" : "E-mail address verified", {

@@ -84,9 +84,14 @@ export async function deleteAccount(
   caller: Caller,
 ): Promise<void> {
   await checkPassword(deps, signedIn, password, caller);
-  await expectDiscard(deps, signedIn.user);
+  // Another call may have changed the password or ended the session meanwhile: then the account stays.
+  const { avatarKey } = await changeUser(deps, signedIn, async (current) => {
+    if (current.passwordHash !== signedIn.user.passwordHash) throw busyError();
+    await expectDiscard(deps, current);
+    return { ...changeOfSessions(current, [], deps.clock()), mailTokens: [] };
+  });
   await deps.store.remove(signedIn.user.id);
-  void discardAvatar(deps, signedIn.user.avatarKey);
+  void discardAvatar(deps, avatarKey);
   caller.log.info("Account deleted", { ...fieldsOf(deps, signedIn), user: signedIn.user.id });
 }
 
@@ -106,8 +111,10 @@ export async function checkPassword(
 async function replaceAvatar(deps: ProfileDeps, signedIn: SignedIn, key: string | null): Promise<UserRecord> {
   const replaced: { key: string | null } = { key: null };
   const user = await changeUser(deps, signedIn, async (current) => {
-    await expectDiscard(deps, current);
-    replaced.key = current.avatarKey;
+    // It is there already when a write was done whose answer was lost.
+    const earlier = current.avatarKey === key ? null : current.avatarKey;
+    if (earlier !== null) await expectDiscard(deps, current);
+    replaced.key = earlier;
     return { avatar: key === null ? null : deps.media.url(key), avatarKey: key };
   });
   void discardAvatar(deps, replaced.key);

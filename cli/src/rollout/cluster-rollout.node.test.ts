@@ -27,7 +27,7 @@ describe("weir rollout --from-cluster", () => {
     await makeService(EARLIER, EARLIER);
     const source = { SOURCE_DIRECTORY: "/limits", ADS_PLAINTEXT: "true" };
     await deploy("cp", "weir-control-plane", { ...source, HTTP_REPORTS: "false", CONSOLE_PORT: "8092" });
-    await deploy(EARLIER, "weir-control-plane", source);
+    await deploy(EARLIER, "weir-control-plane", { ...source, CONSOLE_PORT: "0" });
     await deploy("rls", "weir-ratelimit", {
       BACKEND_TYPE: "memory",
       USE_PUSHSTATS: "false",

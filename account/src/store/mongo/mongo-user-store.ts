@@ -57,6 +57,9 @@ export class MongoUserStore implements UserStore {
 
   update(id: string, revision: number, change: UserChange): Promise<UpdateResult> {
     return this.#within(async (deadlineMs) => {
+      // Without the index two records could get one address.
+      const fault = change.emailKey === undefined ? undefined : await this.#connection.ensureIndex(deadlineMs);
+      if (fault !== undefined) throw storeError("not_applied", fault);
       let lost: MongoFailure | undefined;
       try {
         if (await this.#connection.ask(deadlineMs, (users) => users.update(id, revision, change))) return "updated";
