@@ -142,7 +142,8 @@ function scaleMeasure(id: string, options: Parameters<typeof measureScale>[1]): 
   return {
     id,
     run: async (bench) => {
-      const { editMs, extraBytes, coreShare, burstMs, peakMemoryMib } = await measureScale(bench, options);
+      const measured = await measureScale(bench, options);
+      const { editMs, extraBytes, coreShare, burstMs, peakMemoryMib, reportMemoryMib } = measured;
       await bench.stopAll();
       const time = (what: string, values: readonly number[], share: number): Figure => {
         return { what, value: percentile(values, share), unit: "ms" };
@@ -165,6 +166,7 @@ function scaleMeasure(id: string, options: Parameters<typeof measureScale>[1]): 
           : []),
         { what: "the same, share of a core", bar: atMost(30), value: 100 * coreShare, unit: "%", isCost: true },
         { what: "the same, peak RSS", bar: atMost(768), value: peakMemoryMib, unit: "MiB" },
+        { what: "the same with a report of the rollout", value: reportMemoryMib, unit: "MiB" },
         time("bursts of 200 edits → all ACKed, p50", burstMs, 0.5),
         time("the same, max", burstMs, 1),
       ];

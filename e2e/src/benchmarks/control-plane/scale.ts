@@ -2,7 +2,7 @@
 // and bursts of them.
 import { setTimeout as delay } from "node:timers/promises";
 
-import { cpuTimeMs } from "../cpu-time.ts";
+import { cpuTimeMs, peakMebibytes } from "../cpu-time.ts";
 import { type ControlPlaneBench, finish, type Place, quietOf, start } from "./measures.ts";
 import type { SetSize } from "./sets.ts";
 
@@ -25,11 +25,16 @@ export interface ScaleMeasured {
   readonly editMs: readonly number[];
   /** Bytes of the response besides the resource; NaN in the state-of-the-world variant. */
   readonly extraBytes: readonly number[];
-  /** The part of a core that the control plane used meanwhile, 0 to 1. */
+  /**
+   * The part of a core that the control plane needs for an edit a second, 0 to 1: by its processor time for each edit,
+   * so that edits which take longer than a second, as on a busy machine, do not make it look less.
+   */
   readonly coreShare: number;
   /** Of each burst and pod: from the first edit until it has ACKed all, in milliseconds. */
   readonly burstMs: readonly number[];
+  /** Before the report that the check at the end asks for, and with it. */
   readonly peakMemoryMib: number;
+  readonly reportMemoryMib: number;
 }
 
 /** Edits at scale; each is of a resource that all pods have. */
@@ -54,7 +59,7 @@ export async function measureScale(
     editMs.push(...arrivals.map(({ atMs }) => atMs - editedMs));
     extraBytes.push(...arrivals.map(({ extraBytes: bytes = NaN }) => bytes));
   }
-  const coreShare = (cpuTimeMs(pid) - usedMs) / (performance.now() - startedMs);
+  const coreShare = (cpuTimeMs(pid) - usedMs) / (edits * EDIT_INTERVAL_MS);
   const burstMs: number[] = [];
   for (let burst = 1; burst <= bursts; burst++) {
     const editedMs = Date.now();
@@ -67,6 +72,7 @@ export async function measureScale(
     const { arrivals } = await quietOf(fleet);
     burstMs.push(...arrivals.map(({ atMs }) => atMs - editedMs));
   }
-  const { peakMemoryMib } = await finish(controlPlane, fleet, [], { fleets: FLEETS });
-  return { editMs, extraBytes, coreShare, burstMs, peakMemoryMib };
+  const peakMemoryMib = peakMebibytes(pid);
+  const { peakMemoryMib: reportMemoryMib } = await finish(controlPlane, fleet, [], { fleets: FLEETS });
+  return { editMs, extraBytes, coreShare, burstMs, peakMemoryMib, reportMemoryMib };
 }
