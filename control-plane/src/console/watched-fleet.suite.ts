@@ -12,15 +12,15 @@ import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { ControlPlane } from "../control-plane.ts";
 import { parseSettings } from "../settings.ts";
 
-/** Texts that become markup, scripts, or other words, where a page does not take them as texts. */
+/** Texts that become markup, scripts, or other words, where a page does not take them as texts; as long as values may be. */
 export const HOSTILE_TEXTS: readonly string[] = [
   "<img src=x onerror=window.hacked=1>",
   "<script>window.hacked=1</script>",
   `"><svg onload=window.hacked=1>`,
   "' onfocus=window.hacked=1 autofocus='",
   "javascript:window.hacked=1",
-  "</textarea></title></style><iframe srcdoc='<script>parent.hacked=1</script>'>",
-  `\${window.hacked=1}{{constructor.constructor('window.hacked=1')()}}`,
+  "</title><iframe srcdoc='<script>parent.hacked=1</script>'>",
+  `\${window.hacked=1}{{constructor.constructor('hacked=1')()}}`,
   "&lt;b&gt;&#60;script&#62;",
   "__proto__",
   "\u202egnp.exe\u2066",
