@@ -35,11 +35,19 @@ function rejectionsOf({ keys }: FleetKeys): readonly (readonly [string, number, 
 }
 
 describe("mergeKeys()", () => {
-  it("merges a thousand pods whose keys are all different", () => {
-    const pods = Array.from({ length: 1000 }, (_, pod) => podOf([keyOf(`p${pod}`, 1000 + pod), keyOf(`q${pod}`, 1)]));
+  it("merges a thousand pods with 32 keys each that are all different", () => {
+    const keysOf = (pod: number) =>
+      Array.from({ length: 32 }, (_, key) => keyOf(`${pod}/${key}`, (1 + pod) * (1 + key)));
+    const pods = Array.from({ length: 1000 }, (_, pod) => podOf(keysOf(pod), USER, 32));
     const [merged] = mergeKeys(pods);
     expect(merged?.keys?.byRejections).toHaveLength(32);
-    expect(rejectionsOf(merged!)[0]).toEqual(["p999", 1999, 0]);
+    // It has 32,000 there; the least counts of the 999 other pods are 1 to 999.
+    expect(merged && rejectionsOf(merged)[0]).toEqual(["999/31", 32_000 + 499_500, 499_500]);
+  });
+
+  it("counts a key once that a pod repeats", () => {
+    const [merged] = mergeKeys([podOf([keyOf("ada", 5), keyOf("ada", 5), keyOf("ada", 5), keyOf("ada", 5)])]);
+    expect(merged && rejectionsOf(merged)).toEqual([["ada", 5, 0]]);
   });
 
   it("adds what pods have counted of equal keys", () => {

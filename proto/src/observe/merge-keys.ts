@@ -56,10 +56,11 @@ function mergeLists(lists: readonly KeyList[]): KeyList {
   const others = lists.reduce((sum, { othersMax }) => sum + othersMax, 0n);
   const sums = new Map<string, { readonly values: TopKey["values"]; count: bigint; error: bigint }>();
   for (const [source, { list, othersMax }] of lists.entries()) {
-    for (const [index, key] of list.entries()) {
+    // A key that a list repeats counts once: else the sum of its errors may be negative.
+    const byId = new Map(list.map((key, index) => [keyId(key, `${source}/${index}`), key]));
+    for (const [id, key] of byId) {
       // As if every list lacked it, and then with what this one has.
       const { values } = key;
-      const id = keyId(key, `${source}/${index}`);
       const sum = sums.getOrInsertComputed(id, () => ({ values, count: others, error: others }));
       sum.count += key.count - othersMax;
       sum.error += key.error - othersMax;
