@@ -235,6 +235,14 @@ describe("API of the console", () => {
     expect([end.code, end.details]).toEqual([code, expect.stringContaining(text)]);
   });
 
+  it("refuses a third stream of one connection", async () => {
+    await start();
+    const pod = await connectPod();
+    const streams = [observe(pod), observe(pod)];
+    await eventually("the answers", () => expect(streams.map(({ wanted }) => wanted.length)).toEqual([1, 1]));
+    expect((await observe(pod).ended).code).toBe(RESOURCE_EXHAUSTED);
+  });
+
   it("ends a stream with a message of more than 256 KiB", async () => {
     await start();
     const stream = observe(await connectPod());

@@ -6,8 +6,8 @@ import { ObserveCall, type ObserveCallDeps } from "../observe/observe-call.ts";
 import type { PodState } from "../pods/pod-registry.ts";
 import type { PodCall } from "./pod-call.ts";
 
-/** Most streams of observations of one connection. A pod needs one. */
-const OBSERVATIONS_MAX = 4;
+/** Most streams of observations of one connection. A pod needs one, and another while the last one closes. */
+const OBSERVATIONS_MAX = 2;
 
 export type ConnectionPodsDeps = Pick<ObserveCallDeps, "hub" | "clock" | "firstMessageMaxMs">;
 
