@@ -79,7 +79,7 @@ export async function createService(
   const cellsProblem = counter.cellsProblem && (() => counter.cellsProblem?.());
   const rules = new ActiveRules({ store, statistics, health, cellsProblem, distribute }, settings.config);
   const topKeys = createTopKeys(settings, rules.current);
-  const observed = createObserver({ store, statistics, rules: rules.current, topKeys, pool }, settings);
+  const observed = createObserver({ store, statistics, rules: rules.current, topKeys, pool, log }, settings);
   const source = await createConfigSource(settings.config, { listener: rules, store, observed, log });
   const { localCacheSizeBytes: sizeBytes } = settings.decide;
   const localCache = createLocalCache({ statistics: store, monotonicMs, log }, { sizeBytes });

@@ -4,6 +4,7 @@ import { type Client, type ClientDuplexStream, type Metadata, type ServiceError,
 import { Backoff } from "@weir/common/backoff/backoff";
 import { callReason } from "@weir/common/grpc/call-reason";
 import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import {
   type ObserveRequest,
   ObserveRequestSchema,
@@ -25,6 +26,9 @@ const KEYS_OF_MAX = 32;
 /** Waits before the stream is opened again, in milliseconds. */
 const BACKOFF = { initialMs: 1000, maxMs: 60_000, factor: 1, jitter: true };
 
+/** Shortest time between two lines about reports that fail, in milliseconds. */
+const FAILURE_INTERVAL_MS = 600_000;
+
 type Call = ClientDuplexStream<ObserveRequest, ObserveResponse>;
 
 export interface ObserveStreamDeps {
@@ -41,6 +45,7 @@ export class ObserveStream {
   readonly #deps: ObserveStreamDeps;
   readonly #nodeId: string;
   readonly #backoff: Backoff;
+  readonly #failures: RateLimitedLog;
   readonly #presenter: KeyPresenter;
   /** Undefined between two streams, and when it is closed. */
   #call: Call | undefined;
@@ -57,6 +62,7 @@ export class ObserveStream {
     this.#deps = deps;
     this.#nodeId = nodeId;
     this.#backoff = new Backoff({ ...BACKOFF, random: deps.random });
+    this.#failures = new RateLimitedLog(deps.log, { intervalMs: FAILURE_INTERVAL_MS });
     this.#presenter = new KeyPresenter(deps.observed.keyValues);
     this.#open();
   }
@@ -94,18 +100,17 @@ export class ObserveStream {
 
   async #take(call: Call, { totals, keysOf, hashKey }: ObserveResponse): Promise<void> {
     const { observer } = this.#deps.observed;
-    this.#backoff.reset();
     this.#presenter.useHashKey(hashKey);
     this.#keysOf = keysOf.slice(0, KEYS_OF_MAX).map(({ domain, path }) => ({ domain, path }));
     const isNew = totals && !this.#wantsTotals;
     this.#wantsTotals = totals;
     if (!totals && this.#keysOf.length === 0) {
+      this.#backoff.reset();
       observer.unwatch();
       return;
     }
-    await observer.watch((observed) => {
-      this.#report(call, observed).catch((error: unknown) => this.#failed(call, error));
-    });
+    const failed = (error: unknown): void => this.#failed(call, error);
+    await observer.watch({ observed: (observed) => void this.#report(call, observed).catch(failed), failed });
     if (isNew && call === this.#call) this.#send(call, observer.history(), []);
   }
 
@@ -115,6 +120,7 @@ export class ObserveStream {
     if (call !== this.#call || this.#isFull) return;
     if (this.#wantsTotals) this.#send(call, observed, keys);
     else if (keys.length > 0) this.#send(call, withoutCounts(observed), keys);
+    this.#backoff.reset(); // Not before: a report that always fails is tried less and less often.
   }
 
   #send(call: Call, observed: Observed, keys: readonly RuleKeyCounts[]): void {
@@ -124,7 +130,7 @@ export class ObserveStream {
   /** Ends a stream that cannot be written: what is observed must not end the pod. */
   #failed(call: Call, error: unknown): void {
     if (call !== this.#call) return;
-    this.#deps.log.error("Cannot report what is counted", { error });
+    this.#failures.error("Cannot report what is counted", { error });
     call.cancel();
   }
 

@@ -1,5 +1,6 @@
 // What is observed of statistics, in seconds and in the last ten minutes.
 import { configuration, descriptor, limit } from "@weir/limits/rules/configuration.suite";
+import { createLog } from "@weir/common/log/log";
 import { describe, expect, it, vi } from "vitest";
 import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
 import { ServiceStatistics } from "../statistics/service-statistics.ts";
@@ -16,6 +17,9 @@ class Fixture {
   readonly store = new StatisticsStore({ maxDynamicKeys: 10_000 });
   readonly statistics = new ServiceStatistics(this.store);
   rules: CountedRules;
+  /** Thrown by a sweep that needs the rules. */
+  fault: Error | undefined;
+  readonly lines: string[] = [];
   readonly observer: Observer;
 
   constructor(domains: readonly string[] = ["shop"]) {
@@ -24,9 +28,13 @@ class Fixture {
       this.store,
     );
     const { store, statistics } = this;
-    const rules = new ObservedRules(() => this.rules);
+    const rules = new ObservedRules(() => {
+      if (this.fault !== undefined) throw this.fault;
+      return this.rules;
+    });
     const readKeys = () => Promise.resolve([]);
-    this.observer = new Observer({ store, statistics, rules, readKeys, nowMs: () => this.nowMs, random: () => 0 });
+    const log = createLog({ level: "info", format: "text", write: (line) => this.lines.push(line) });
+    this.observer = new Observer({ store, statistics, rules, readKeys, nowMs: () => this.nowMs, random: () => 0, log });
   }
 
   count(path: string, hits: number, overLimit = 0): void {
@@ -108,13 +116,43 @@ describe("Observer", () => {
     const fixture = new Fixture();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const reported: Observed[] = [];
-    const watching = fixture.observer.watch((observed) => reported.push(observed));
+    const watching = fixture.observer.watch({ observed: (each) => reported.push(each), failed: () => undefined });
     fixture.observer.unwatch();
     await watching;
     await vi.advanceTimersByTimeAsync(5000);
     vi.useRealTimers();
     await fixture.observer.stop();
     expect(reported).toEqual([]);
+  });
+
+  it("continues after sweeps that fail: logs them once, or reports them to the reader", async () => {
+    const fixture = new Fixture();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    await fixture.observer.start();
+    fixture.fault = new Error("no rules");
+    for (let tick = 1; tick <= 2; tick++) {
+      fixture.count("shop.k", 1);
+      await vi.advanceTimersByTimeAsync(10_000);
+    }
+    expect(fixture.lines).toEqual([expect.stringMatching(/level=error msg="Cannot observe statistics" .*no rules/)]);
+    fixture.fault = undefined;
+    const reported: unknown[] = [];
+    await fixture.observer.watch({
+      observed: (each) => reported.push(...seriesOf(each)),
+      failed: (error) => reported.push(error),
+    });
+    expect(fixture.observer.history().rules.flatMap(({ series }) => present(series[0]))).toEqual([[60, 2]]);
+    fixture.count("other.k", 1);
+    fixture.fault = new Error("no rules again");
+    await vi.advanceTimersByTimeAsync(1000);
+    const { fault } = fixture;
+    fixture.fault = undefined;
+    fixture.count("shop.k", 4);
+    await vi.advanceTimersByTimeAsync(1000);
+    vi.useRealTimers();
+    await fixture.observer.stop();
+    expect(reported).toEqual([fault, ["shop.k", [4], [0]]]);
+    expect(fixture.lines).toHaveLength(1);
   });
 
   it("sweep() adds statistics with values of requests to those of their rule", async () => {

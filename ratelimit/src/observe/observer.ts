@@ -2,6 +2,8 @@
 // there is one. Decisions do not take part: it reads what they count anyway.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
+import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { RuleKeyCounts } from "./rule-keys.ts";
@@ -21,8 +23,16 @@ const BUCKETS = 32;
 const FIRST_BOUND_MS = 1 / 16;
 const BUCKETS_PER_DOUBLING = 2;
 
-/** Receives what was counted in a second. */
-export type ObservationReader = (observed: Observed) => void;
+/** Shortest time between two lines about sweeps that fail, in milliseconds. */
+const FAILURE_INTERVAL_MS = 60_000;
+
+/** What is called each second. Neither may throw. */
+export interface ObservationReader {
+  /** Receives what was counted in the second. */
+  observed(observed: Observed): void;
+  /** Receives why that is lost; the history that `watch` gives has it, as far as it was counted. */
+  failed(error: unknown): void;
+}
 
 export interface ObserverDeps {
   readonly store: StatisticsStore;
@@ -33,6 +43,7 @@ export interface ObserverDeps {
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly random: () => number;
+  readonly log: Log;
 }
 
 /** The observer. */
@@ -40,6 +51,7 @@ export class Observer implements Part {
   readonly name = "observer";
   readonly #deps: ObserverDeps;
   readonly #phaseMs: number;
+  readonly #failures: RateLimitedLog;
   /** Decisions, rejections, errors, then the buckets of response times. */
   readonly #totals: Series;
   readonly #latencies = new Float64Array(BUCKETS);
@@ -49,11 +61,12 @@ export class Observer implements Part {
   #isStopped = false;
   /** Counts the beginnings and ends of watches. */
   #watch = 0;
-  /** The sweep that runs. */
+  /** The sweep that runs. Never rejects. */
   #swept: Promise<unknown> = Promise.resolve();
 
   constructor(deps: ObserverDeps) {
     this.#deps = deps;
+    this.#failures = new RateLimitedLog(deps.log, { intervalMs: FAILURE_INTERVAL_MS });
     this.#phaseMs = Math.floor(deps.random() * PHASE_MAX_MS);
     this.#totals = new Series(3 + BUCKETS, this.#stepNow());
     const { responseTime } = deps.statistics.method("ShouldRateLimit");
@@ -104,7 +117,7 @@ export class Observer implements Part {
   /** Adds what was counted since the last sweep to the series; resolves with it. */
   sweep(): Promise<Observed> {
     const swept = this.#swept.then(() => this.#sweep());
-    this.#swept = swept;
+    this.#swept = swept.catch(() => undefined); // The caller has the error, and the next sweep runs.
     return swept;
   }
 
@@ -151,8 +164,13 @@ export class Observer implements Part {
   }
 
   async #tick(): Promise<void> {
-    const observed = await this.sweep();
-    this.#reader?.(observed);
+    try {
+      const observed = await this.sweep();
+      this.#reader?.observed(observed);
+    } catch (error) {
+      if (this.#reader === undefined) this.#failures.error("Cannot observe statistics", { error });
+      else this.#reader.failed(error);
+    }
     this.#schedule();
   }
 }

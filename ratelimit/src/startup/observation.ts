@@ -1,4 +1,5 @@
 // Creates what observes the service: the keys that count most, and the observer that reports them.
+import type { Log } from "@weir/common/log/log";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { CountedRules } from "../config/counted-rules.ts";
@@ -15,6 +16,7 @@ export interface CreateObserverDeps {
   readonly statistics: ServiceStatistics;
   readonly rules: () => CountedRules | undefined;
   readonly topKeys: TopKeys | undefined;
+  readonly log: Log;
   /** The workers, if there are any: each has its own keys. */
   readonly pool: { readKeys(names: readonly RuleName[]): Promise<readonly RuleKeyCounts[]> } | undefined;
 }

@@ -329,7 +329,8 @@ export const RuleSeriesSchema: GenMessage<RuleSeries> = /*@__PURE__*/
   messageDesc(file_weir_observe_v1_observe, 7);
 
 /**
- * The keys of a rule that counted most in the last five to ten minutes.
+ * The keys of a rule that counted most in the last five to ten minutes. A rule with several limits is asked for by the path
+ * of one of them, and has the same keys and numbers under each: the rejections are those of the whole rule.
  *
  * @generated from message weir.observe.v1.RuleKeys
  */
