@@ -6,7 +6,13 @@ import { describeError, ServiceError } from "@weir/common/errors/service-error";
 
 import { EXIT_OK, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
-import { checkAccess, PROCESS, type RolloutContext, type RolloutEnvironment } from "../rollout/rollout-command.ts";
+import {
+  checkAccess,
+  PROCESS,
+  runInCluster,
+  type RolloutContext,
+  type RolloutEnvironment,
+} from "../rollout/rollout-command.ts";
 import { type ConsoleArguments, parseConsoleArguments } from "./arguments.ts";
 import { ForwardedReplicas } from "./forwarded-replicas.ts";
 import { LocalServer } from "./local-server.ts";
@@ -26,16 +32,7 @@ export async function runConsole(
   const { replicas } = options;
   if (replicas === undefined) return await serve(context, options, environment);
   try {
-    // Loaded for clusters only.
-    const { openCluster } = await import("../cluster/open-cluster.ts");
-    const { followReplicas } = await import("../cluster/control-plane-replicas.ts");
-    const cluster = await openCluster(replicas, context.env);
-    try {
-      const findReplicas = await followReplicas(cluster, replicas, context.signal);
-      return await serve(context, options, { ...environment, findReplicas });
-    } finally {
-      await cluster.close();
-    }
+    return await runInCluster(context, replicas, environment, (found) => serve(context, options, found));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     context.stderr(`weir console: ${printable(describeError(error))}\n`);

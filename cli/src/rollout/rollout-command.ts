@@ -68,9 +68,13 @@ export async function runRollout(
     context.stderr(`weir rollout: ${options}\n`);
     return EXIT_USAGE;
   }
-  if (options.replicas === undefined) return await run(context, options, environment);
+  const { replicas, filter } = options;
+  if (replicas === undefined) return await run(context, options, environment);
   try {
-    return await runInCluster(context, { ...options, replicas: options.replicas }, environment);
+    return await runInCluster(context, replicas, environment, (found, ownNamespace) => {
+      const namespace = filter.name !== "" && filter.namespace === "" ? ownNamespace : filter.namespace;
+      return run(context, { ...options, filter: { ...filter, namespace } }, found);
+    });
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     context.stderr(`weir rollout: ${printable(describeError(error))}\n`);
@@ -89,20 +93,19 @@ async function run(
 }
 
 /** Runs with the replicas of a cluster; fails with ServiceError when they cannot be found. */
-async function runInCluster(
-  context: RolloutContext,
-  options: RolloutArguments & { readonly replicas: ReplicasChoice },
+export async function runInCluster(
+  { env, signal }: Pick<RolloutContext, "env" | "signal">,
+  replicas: ReplicasChoice,
   environment: RolloutEnvironment,
+  run: (environment: RolloutEnvironment, namespace: string) => Promise<number>,
 ): Promise<number> {
   // Loaded for clusters only.
   const { openCluster } = await import("../cluster/open-cluster.ts");
   const { followReplicas } = await import("../cluster/control-plane-replicas.ts");
-  const cluster = await openCluster(options.replicas, context.env);
+  const cluster = await openCluster(replicas, env);
   try {
-    const findReplicas = await followReplicas(cluster, options.replicas, context.signal);
-    const { filter } = options;
-    const namespace = filter.name !== "" && filter.namespace === "" ? cluster.namespace : filter.namespace;
-    return await run(context, { ...options, filter: { ...filter, namespace } }, { ...environment, findReplicas });
+    const findReplicas = await followReplicas(cluster, replicas, signal);
+    return await run({ ...environment, findReplicas }, cluster.namespace);
   } finally {
     await cluster.close();
   }

@@ -5,7 +5,13 @@ import { describeError, ServiceError } from "@weir/common/errors/service-error";
 
 import { EXIT_OK, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
-import { checkAccess, PROCESS, type RolloutContext, type RolloutEnvironment } from "../rollout/rollout-command.ts";
+import {
+  checkAccess,
+  PROCESS,
+  runInCluster,
+  type RolloutContext,
+  type RolloutEnvironment,
+} from "../rollout/rollout-command.ts";
 import { CLEAR_SCREEN, drawn } from "../rollout/screen.ts";
 import { parseTopArguments, type TopArguments } from "./arguments.ts";
 import { AskedKeys } from "./asked-keys.ts";
@@ -47,16 +53,7 @@ export async function runTop(
   const { replicas } = options;
   if (replicas === undefined) return await run(context, options, environment);
   try {
-    // Loaded for clusters only.
-    const { openCluster } = await import("../cluster/open-cluster.ts");
-    const { followReplicas } = await import("../cluster/control-plane-replicas.ts");
-    const cluster = await openCluster(replicas, context.env);
-    try {
-      const findReplicas = await followReplicas(cluster, replicas, context.signal);
-      return await run(context, options, { ...environment, findReplicas });
-    } finally {
-      await cluster.close();
-    }
+    return await runInCluster(context, replicas, environment, (found) => run(context, options, found));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     context.stderr(`weir top: ${printable(describeError(error))}\n`);
