@@ -23,7 +23,7 @@ export interface Workspace {
 
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
-  { name: "proto", mayImport: [], order: ["generated", "grpc", "rollout", "observe"] },
+  { name: "proto", mayImport: [], order: ["generated", "grpc", "rollout", "observe", "explain"] },
   {
     name: "limits",
     mayImport: ["proto"],

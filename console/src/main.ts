@@ -2,7 +2,7 @@
 import { render } from "preact";
 
 import { merge } from "./model/merged.ts";
-import { parseRoute, type Route, routeLink } from "./route.ts";
+import { parseRoute, type Route, routeLink, type TriedRequest } from "./route.ts";
 import { Replicas } from "./stream/replicas.ts";
 import { openSession } from "./stream/session.ts";
 import { app, titleOf } from "./view/app.ts";
@@ -22,12 +22,16 @@ async function start(root: Element): Promise<void> {
     history.replaceState(null, "", routeLink({ view: "rollouts", filter }));
     show();
   };
+  const tried = (request: TriedRequest): void => {
+    location.hash = routeLink({ view: "try", request });
+  };
   const currentRoute = (): Route | undefined => parseRoute(location.hash);
   const renderNow = (): void => {
     clearTimeout(timer);
     timer = undefined;
     const state = replicas.state();
-    render(app({ route: currentRoute(), merged: merge(state), replicas: state.replicas.length, filterChanged }), root);
+    const merged = merge(state);
+    render(app({ route: currentRoute(), merged, replicas: state.replicas.length, filterChanged, tried }), root);
   };
   function renderSoon(): void {
     timer ??= setTimeout(renderNow, RENDER_INTERVAL_MS);
@@ -35,7 +39,7 @@ async function start(root: Element): Promise<void> {
   function show(): void {
     const route = currentRoute();
     document.title = `${titleOf(route)} · Weir console`;
-    replicas.askKeys(route?.view === "rule" ? route.rule : undefined);
+    replicas.look(route);
     renderNow();
   }
   await openSession();

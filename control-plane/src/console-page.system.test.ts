@@ -10,11 +10,19 @@ import { DOMAIN, HOSTILE_TEXTS, WatchedFleet } from "./console/watched-fleet.sui
 
 const RULE = `#/rule/web/${DOMAIN}/${encodeURIComponent(`${DOMAIN}.user_${HOSTILE_TEXTS[0]}`)}`;
 
-/** Each view, and a text that it has when pods have reported. */
+const TRY = `#/try?${new URLSearchParams([
+  ["fleet", "web"],
+  ["domain", DOMAIN],
+  ["descriptor", `user=${HOSTILE_TEXTS[1]}`],
+  ["descriptor", "path=/,user=ada"],
+]).toString()}`;
+
+/** Each view, and a table that it has when pods have reported. */
 const VIEWS = [
   { view: "#/", has: "Rules with most rejections in the last ten minutes" },
   { view: RULE, has: "Keys with most hits" },
-  { view: "#/rollouts", has: "Resources" },
+  { view: TRY, has: "Descriptor 1, level 1" },
+  { view: "#/rollouts", has: "Last changes" },
 ] as const;
 
 type Browser = Awaited<ReturnType<typeof startBrowser>>;
@@ -28,6 +36,7 @@ describe("page of the console", () => {
     await fleet.addPod("web/pod-1");
     await fleet.addSilentPod("web/reference-1");
     await fleet.addSilentPod("web/old-1", () => `default/${DOMAIN}: ${HOSTILE_TEXTS[0]}`);
+    await fleet.addResource("late", "late", ["new"]);
   });
 
   afterAll(async () => {
@@ -98,6 +107,69 @@ describe("page of the console", () => {
       expect(await page.getByRole("table", { name: "Resources" }).count()).toBe(0);
     });
     expect(page.url()).toContain("#/rollouts?filter=no%20such%20name");
+    await page.close();
+  });
+
+  it("explains the request of a form, filled in by the keyboard", async () => {
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${fleet.port}/#/try`);
+    const keys = page.keyboard;
+    await page.getByLabel("Fleet").focus();
+    await keys.type("web");
+    await keys.press("Tab");
+    await keys.type("mail");
+    await keys.press("Tab");
+    await keys.type("user=free\nuser=other\nuser");
+    await keys.press("Tab");
+    await keys.press("Enter");
+    expect(await page.getByRole("alert").innerText()).toBe('an entry must be key=value, is "user" in "user"');
+    await page.getByLabel("Descriptors").fill("user=free\nuser=other");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.getByRole("table", { name: "Descriptor 2, level 1" }).waitFor();
+    expect(page.url()).toContain("#/try?fleet=web&domain=mail&descriptor=user%3Dfree&descriptor=user%3Dother");
+    const [limited, other] = [1, 2].map((index) => page.getByRole("region", { name: `Descriptor ${index}` }));
+    expect((await limited?.innerText())?.split(/\s*[\n\t]\s*/)).toEqual([
+      ...["Descriptor 1", "user=free", "Result", "limited", "Rule", "mail.user_free", "Limit", "5 per minute"],
+      ...["Counter", expect.stringMatching(/^mail_user_free_\d+$/), "Level 1: user=free", "Rule", "Why"],
+      ...["user_free", "taken: exactly this value", "user_paid", "another value"],
+    ]);
+    expect(await other?.innerText()).toContain("no rule of level 1 matches; other rules are not tried again");
+    expect(await page.getByLabel("Descriptors").inputValue()).toBe("user=free\nuser=other");
+    await page.getByText("kubectl weir explain -A --fleet web --domain mail -d user=free -d user=other").waitFor();
+    await page.getByRole("link", { name: "mail.user_free" }).click();
+    await page.getByRole("heading", { name: "mail.user_free" }).waitFor();
+    await page.close();
+  });
+
+  it.each([
+    { what: "of a domain without rules", domain: "other", descriptor: "a=b", text: "No limit: the fleet has no rules" },
+    {
+      what: "that is too large",
+      domain: "mail",
+      descriptor: Array.from({ length: 33 }, () => "a=b").join(","),
+      text: "Cannot explain the request: descriptors[0].entries has 33 items, at most 32 are allowed",
+    },
+  ])("answers to a request $what", async ({ domain, descriptor, text }) => {
+    const page = await browser.newPage();
+    const query = new URLSearchParams({ fleet: "web", domain, descriptor });
+    await page.goto(`http://127.0.0.1:${fleet.port}/#/try?${query.toString()}`);
+    await page.getByText(text).waitFor();
+    await page.close();
+  });
+
+  it("lists the last changes, the newest first", async () => {
+    const { page } = await open("#/rollouts", "Last changes");
+    await fleet.addResource("late", "late", ["newer"]);
+    const changes = page.getByRole("table", { name: "Last changes" });
+    await eventually("the edit", async () => {
+      const rows = await changes.locator("tbody tr").allInnerTexts();
+      expect(rows.map((row) => row.split(/\s*\n\s*/).slice(1, 4))).toEqual([
+        ["default/late", "edited", "every"],
+        ["default/late", "added", "every"],
+      ]);
+    });
+    await page.getByRole("searchbox").fill("default/shop");
+    await eventually("no change", async () => expect(await changes.count()).toBe(0));
     await page.close();
   });
 

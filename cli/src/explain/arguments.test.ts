@@ -1,7 +1,7 @@
 // Tests of the command line of `weir explain`.
 import { describe, expect, it } from "vitest";
 
-import { parseDescriptor, parseExplainArguments } from "./arguments.ts";
+import { parseExplainArguments } from "./arguments.ts";
 
 const NOW_MS = 1_700_000_000_000;
 
@@ -120,18 +120,5 @@ describe("parseExplainArguments()", () => {
     },
   ])("refuses $args", ({ args, message }) => {
     expect(parseExplainArguments(args, NOW_MS)).toBe(message);
-  });
-});
-
-describe("parseDescriptor()", () => {
-  it.each([
-    { text: "k=v", entries: [["k", "v"]] },
-    { text: "k=", entries: [["k", ""]] },
-    { text: "path=/a?b=c", entries: [["path", "/a?b=c"]] },
-    { text: "a=1\\,2,b=3", entries: [["a", "1,2"], ["b", "3"]] }, // prettier-ignore
-    { text: "a\\=b=c", entries: [["a=b", "c"]] },
-    { text: "a=\\\\", entries: [["a", "\\"]] },
-  ])("reads $text", ({ text, entries }) => {
-    expect(parseDescriptor(text)).toEqual(entries.map(([key, value]) => ({ key, value })));
   });
 });

@@ -1,5 +1,6 @@
 // The command line of `weir explain`. Pure.
 import type { Entry } from "@weir/limits/rules/rule";
+import { parseDescriptor } from "@weir/proto/explain/descriptor-text";
 
 import { CLUSTER_HELP } from "../cluster/cluster-choice.ts";
 import { CLUSTER_RULES_FLAGS, readClusterRulesChoice, type RulesFrom } from "../cluster/rules-choice.ts";
@@ -134,36 +135,6 @@ function readRulesFrom(flags: ReadFlags, usesCluster: boolean): RulesFrom | stri
     return "no rules given: name a file with --file, a directory with --dir, or the cluster of kubectl with --from-cluster";
   const choice = readClusterRulesChoice(flags);
   return typeof choice === "string" ? choice : { kind: "cluster", ...choice };
-}
-
-/** The entries of `key=value,key=value`; a text says what is wrong. */
-export function parseDescriptor(text: string): readonly Entry[] | string {
-  const entries: Entry[] = [];
-  for (const part of splitAt(text, ",")) {
-    const [key = "", ...values] = splitAt(part, "=");
-    if (values.length === 0) return `an entry must be key=value, is ${JSON.stringify(part)} in ${JSON.stringify(text)}`;
-    if (key === "") return `an entry must have a key, is ${JSON.stringify(part)} in ${JSON.stringify(text)}`;
-    entries.push({ key: plain(key), value: plain(values.join("=")) });
-  }
-  return entries;
-}
-
-/** Splits at a character that no backslash precedes. */
-function splitAt(text: string, separator: string): readonly string[] {
-  const parts = [""];
-  for (let index = 0; index < text.length; index += 1) {
-    const character = text.charAt(index);
-    if (character === separator) parts.push("");
-    else {
-      const pair = character === "\\" ? character + text.charAt((index += 1)) : character;
-      parts.push((parts.pop() ?? "") + pair);
-    }
-  }
-  return parts;
-}
-
-function plain(text: string): string {
-  return text.replaceAll(/\\(.)/gs, "$1");
 }
 
 /** Milliseconds since the epoch of a time as --at names it; undefined for anything else. */

@@ -1,10 +1,10 @@
 // Tests of the output of `weir explain`: the fields of its JSON, and that its text is safe to print.
 import { explainRequest } from "@weir/limits/explain/explain";
 import type { Entry } from "@weir/limits/rules/rule";
+import { parseDescriptor } from "@weir/proto/explain/descriptor-text";
 import { describe, expect, it } from "vitest";
 
 import { checkFiles } from "../check/check-files.ts";
-import { parseDescriptor } from "./arguments.ts";
 import { findDomain } from "./configured-domain.ts";
 import type { ConfiguredDomain } from "./configured-domain.ts";
 import { explainJson } from "./explain-json.ts";

@@ -2,10 +2,10 @@
 // for word.
 import { type ExplainedDescriptor, explainRequest } from "@weir/limits/explain/explain";
 import type { Entry } from "@weir/limits/rules/rule";
+import { parseDescriptor } from "@weir/proto/explain/descriptor-text";
 import { describe, expect, it } from "vitest";
 
 import { checkFiles } from "../check/check-files.ts";
-import { parseDescriptor } from "./arguments.ts";
 import { type ConfiguredDomain, findDomain } from "./configured-domain.ts";
 import { explainText } from "./explain-text.ts";
 

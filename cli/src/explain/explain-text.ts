@@ -1,7 +1,8 @@
 // An explained request as text for people. Pure.
-import type { ExplainedDescriptor, ExplainedLevel, Verdict, Window } from "@weir/limits/explain/explain";
+import type { ExplainedDescriptor, ExplainedLevel, Window } from "@weir/limits/explain/explain";
 import { limitText } from "@weir/limits/explain/limit-text";
 import { compositeKey, limitsOf } from "@weir/limits/model/model";
+import { TAKEN_VERDICTS, VERDICT_TEXTS } from "@weir/proto/explain/verdict-text";
 
 import { placeText } from "../check/check-text.ts";
 import { displayWidth, padToWidth } from "../command-line/display-width.ts";
@@ -10,18 +11,6 @@ import type { ConfiguredDomain } from "./configured-domain.ts";
 
 /** Most rules of one level in the text, those with the entry's key first; the JSON has all. */
 const SHOWN_MAX = 12;
-
-const VERDICTS: Readonly<Record<Verdict, string>> = {
-  exact: "taken: exactly this value",
-  pattern: "taken: the first pattern that matches",
-  "any-value": "taken: any value of this key",
-  "comes-later": "matches too, but comes later",
-  "pattern-differs": "the pattern does not match",
-  "value-differs": "another value",
-  "key-differs": "another key",
-};
-
-const TAKEN: ReadonlySet<Verdict> = new Set(["exact", "pattern", "any-value"]);
 
 /** Several lines for each descriptor. */
 export function explainText(domain: ConfiguredDomain, descriptors: readonly ExplainedDescriptor[]): string {
@@ -43,13 +32,13 @@ function levelLines(domain: ConfiguredDomain, level: ExplainedLevel, depth: numb
     return { rule: compositeKey(descriptor), place: domain.placeOf(descriptor), verdict };
   });
   const near = candidates.filter(({ verdict }) => verdict !== "key-differs");
-  const taken = near.find(({ verdict }) => TAKEN.has(verdict));
+  const taken = near.find(({ verdict }) => TAKEN_VERDICTS.has(verdict));
   const others = near.filter((candidate) => candidate !== taken).slice(0, SHOWN_MAX - 1);
   const shown = candidates.filter((candidate) => candidate === taken || others.includes(candidate));
   const width = Math.max(0, ...shown.map(({ rule }) => displayWidth(rule)));
   const rows = shown.map(({ rule, place, verdict }) => {
-    const mark = TAKEN.has(verdict) ? ">" : " ";
-    return `    ${mark} ${padToWidth(rule, width)}  ${VERDICTS[verdict]} (${placeText(place)})`;
+    const mark = TAKEN_VERDICTS.has(verdict) ? ">" : " ";
+    return `    ${mark} ${padToWidth(rule, width)}  ${VERDICT_TEXTS[verdict]} (${placeText(place)})`;
   });
   const hidden = near.length - shown.length;
   const strange = candidates.length - near.length;

@@ -2,10 +2,11 @@
 import { parseDurationMs } from "@weir/common/settings/parse-values";
 import type { Unit } from "@weir/limits/model/unit";
 import type { Entry } from "@weir/limits/rules/rule";
+import { parseDescriptor } from "@weir/proto/explain/descriptor-text";
 
 import { type OutputFormat, readOutputFormat } from "../command-line/output-format.ts";
 import { readFlags } from "../command-line/read-flags.ts";
-import { parseDescriptor, parseTime } from "../explain/arguments.ts";
+import { parseTime } from "../explain/arguments.ts";
 import { formatElapsed } from "./elapsed.ts";
 import { countRequests, type Load } from "./simulate.ts";
 

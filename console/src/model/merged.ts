@@ -1,17 +1,17 @@
 // What all replicas have sent, as one. Pure.
-import type { RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 import { mergeCounts, type MergedFleetCounts } from "@weir/proto/observe/merged-counts";
 import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
 import type { MergedRollout } from "@weir/proto/rollout/merged-rollout";
 
+import type { Answer } from "../stream/question.ts";
 import type { ReplicaState, ReplicasState } from "../stream/replica-state.ts";
 
 /** Everything that a view shows. */
 export interface Merged {
   readonly fleets: readonly MergedFleetCounts[];
   readonly rollout: MergedRollout;
-  /** The limit of the rule that is looked at. */
-  readonly infos?: readonly RuleInfo[] | undefined;
+  /** The answer to what the view asks. */
+  readonly answer?: Answer | undefined;
   /** What is not as it should be with the data itself: one text each. */
   readonly notices: readonly string[];
   /** Whether a replica has sent anything. */
@@ -19,7 +19,7 @@ export interface Merged {
 }
 
 /** The replicas together. Those that are silent do not count: their pods connect to others. */
-export function merge({ replicas, infos, error }: ReplicasState): Merged {
+export function merge({ replicas, answer, error }: ReplicasState): Merged {
   const live = replicas.filter((replica) => replica.error === undefined);
   const shown = live.some(hasSent) ? live : replicas;
   return {
@@ -27,7 +27,7 @@ export function merge({ replicas, infos, error }: ReplicasState): Merged {
     rollout: mergeRollouts(
       shown.flatMap(({ name, rollout }) => (rollout === undefined ? [] : [{ server: name, rollout }])),
     ),
-    infos,
+    answer,
     notices: [
       ...(error === undefined ? [] : [error]),
       ...replicas.flatMap(({ name, error: reason }) =>

@@ -1,7 +1,8 @@
 // What is known of replicas, as the views take it.
-import type { RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { ReplicaCounts } from "@weir/proto/observe/merged-counts";
+
+import type { Answer } from "./question.ts";
 
 /** A replica. */
 export interface ReplicaState {
@@ -16,8 +17,8 @@ export interface ReplicaState {
 /** All replicas. */
 export interface ReplicasState {
   readonly replicas: readonly ReplicaState[];
-  /** The limit of the rule that is looked at, in each resource that has it; undefined: not known yet. */
-  readonly infos?: readonly RuleInfo[] | undefined;
+  /** The answer to what the view asks; undefined: there is none yet. */
+  readonly answer?: Answer | undefined;
   /** Why the replicas are not known; undefined: they are. */
   readonly error: string | undefined;
 }

@@ -1,9 +1,8 @@
 // The replicas behind the page: asks the server of the page for them, again and again, and watches each.
-import { GetRulesResponseSchema, type RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
-
-import type { RuleAddress } from "../route.ts";
+import type { Route, RuleAddress } from "../route.ts";
 import { callMethod } from "./call-method.ts";
 import { reasonOf } from "./follow-stream.ts";
+import { type Answer, type Question, questionOf, RESPONSES } from "./question.ts";
 import { Replica } from "./replica.ts";
 import type { ReplicasState } from "./replica-state.ts";
 
@@ -16,7 +15,7 @@ const TIMEOUT_MS = 5_000;
 /** Where the server of the page lists the paths of replicas. */
 const REPLICAS_PATH = "/console/replicas";
 
-const GET_RULES = "weir.console.v1.ConsoleService/GetRules";
+const SERVICE = "weir.console.v1.ConsoleService";
 
 /** What the page says to a browser without a session. */
 const NO_SESSION =
@@ -32,7 +31,9 @@ export class Replicas {
   readonly #deps: ReplicasDeps;
   readonly #replicas = new Map<string, Replica>();
   #error: string | undefined;
-  #infos: readonly RuleInfo[] | undefined;
+  /** What the view asks, and the answer. */
+  #question: Question | undefined;
+  #answer: Answer | undefined;
   #rule: RuleAddress | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isOpen = false;
@@ -56,19 +57,22 @@ export class Replicas {
     this.#replicas.clear();
   }
 
-  /** Asks for the keys of this rule, and of no other. */
-  askKeys(rule: RuleAddress | undefined): void {
-    if (JSON.stringify(rule) === JSON.stringify(this.#rule)) return;
-    this.#rule = rule;
-    this.#infos = undefined;
-    void this.#askLimit();
-    for (const replica of this.#replicas.values()) replica.askKeys(rule);
+  /** Asks for what this view shows, and for nothing of another one. */
+  look(route: Route | undefined): void {
+    const question = questionOf(route);
+    if (JSON.stringify(question) !== JSON.stringify(this.#question)) {
+      this.#question = question;
+      this.#answer = undefined;
+      void this.#ask();
+    }
+    this.#rule = route?.view === "rule" ? route.rule : undefined;
+    for (const replica of this.#replicas.values()) replica.askKeys(this.#rule);
   }
 
   state(): ReplicasState {
     return {
       replicas: [...this.#replicas.values()].map((replica) => replica.state()),
-      infos: this.#infos,
+      answer: this.#answer,
       error: this.#error,
     };
   }
@@ -84,25 +88,25 @@ export class Replicas {
       this.#error = reasonOf(error) ?? "The server of this page does not answer: it may have ended.";
     }
     if (!this.#isOpen) return;
-    await this.#askLimit();
+    await this.#ask();
     this.#deps.changed();
     this.#timer = setTimeout(() => void this.#lookUp(), LOOKUP_INTERVAL_MS);
   }
 
-  /** The limit as the first replica that answers has it: all have the same resources. */
-  async #askLimit(): Promise<void> {
-    const rule = this.#rule;
-    if (rule === undefined) return;
+  /** Asks the first replica that answers; of changes the one that has recorded them for the longest time. */
+  async #ask(): Promise<void> {
+    const question = this.#question;
+    if (question === undefined) return;
+    const answers: Answer[] = [];
     for (const base of this.#replicas.keys()) {
-      const rules = [{ domain: rule.domain, path: rule.path }];
-      const method = { method: GET_RULES, request: { fleet: rule.fleet, rules }, response: GetRulesResponseSchema };
-      // Why there is no answer, the replica itself says.
-      const answer = await callMethod(base, method, AbortSignal.timeout(TIMEOUT_MS)).catch(() => undefined);
-      if (answer === undefined || rule !== this.#rule) continue;
-      this.#infos = answer.rules;
-      this.#deps.changed();
-      return;
+      const answer = await answerOf(base, question);
+      answers.push(answer);
+      if (answer.method !== undefined && answer.method !== "ListChanges") break;
     }
+    const [answer] = answers.toSorted((one, other) => order(one) - order(other));
+    if (answer === undefined || question !== this.#question) return;
+    this.#answer = answer;
+    this.#deps.changed();
   }
 
   #take(bases: readonly string[]): void {
@@ -117,4 +121,21 @@ export class Replicas {
       if (!this.#replicas.has(base)) this.#replicas.set(base, new Replica({ base, changed, random }, this.#rule));
     }
   }
+}
+
+async function answerOf(base: string, { method, request }: Question): Promise<Answer> {
+  try {
+    const call = { method: `${SERVICE}/${method}`, request, response: RESPONSES[method] };
+    const response = await callMethod(base, call, AbortSignal.timeout(TIMEOUT_MS));
+    return { method, response } as Answer;
+  } catch (error) {
+    return { method: undefined, reason: reasonOf(error) ?? "no replica of the control plane answers" };
+  }
+}
+
+/** Answers first, and of changes those since the earliest time. */
+function order(answer: Answer): number {
+  if (answer.method === undefined) return Infinity;
+  // 0: it has not read its source yet.
+  return answer.method === "ListChanges" ? Number(answer.response.since?.seconds ?? 0) || Number.MAX_VALUE : 0;
 }

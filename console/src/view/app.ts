@@ -3,14 +3,16 @@ import { type Element, h } from "./element.ts";
 
 import type { Merged } from "../model/merged.ts";
 import { counted } from "../model/numbers.ts";
-import { commandOf, type Route, routeLink } from "../route.ts";
+import { commandOf, type Route, routeLink, type TriedRequest } from "../route.ts";
 import { nowPage } from "./now-page.ts";
 import { outside } from "./parts.ts";
 import { rolloutsPage } from "./rollouts-page.ts";
 import { rulePage } from "./rule-page.ts";
+import { tryPage } from "./try-page.ts";
 
 const LINKS = [
   { name: "Now", route: { view: "now" } },
+  { name: "Try", route: { view: "try", request: { fleet: "", domain: "", descriptors: [] } } },
   { name: "Roll-outs", route: { view: "rollouts", filter: "" } },
 ] as const satisfies readonly { readonly name: string; readonly route: Route }[];
 
@@ -20,12 +22,24 @@ export interface AppView {
   readonly merged: Merged;
   readonly replicas: number;
   readonly filterChanged: (text: string) => void;
+  /** Shows what limits this request. */
+  readonly tried: (request: TriedRequest) => void;
 }
 
 /** The title of a view. */
 export function titleOf(route: Route | undefined): string {
-  if (route === undefined) return "No such view";
-  return route.view === "rule" ? route.rule.path : route.view === "now" ? "Now" : "Roll-outs";
+  switch (route?.view) {
+    case undefined:
+      return "No such view";
+    case "now":
+      return "Now";
+    case "rule":
+      return route.rule.path;
+    case "try":
+      return "Try a request";
+    case "rollouts":
+      return "Roll-outs";
+  }
 }
 
 /** The page. */
@@ -61,12 +75,14 @@ export function app(view: AppView): Element {
   ]);
 }
 
-function content(route: Route, { merged, filterChanged }: AppView): readonly (Element | null)[] {
+function content(route: Route, { merged, filterChanged, tried }: AppView): readonly (Element | null)[] {
   switch (route.view) {
     case "now":
       return nowPage(merged);
     case "rule":
       return rulePage(route.rule, merged);
+    case "try":
+      return tryPage(route.request, merged, tried);
     case "rollouts":
       return rolloutsPage(route.filter, merged, filterChanged);
   }

@@ -14,7 +14,7 @@ export interface Column<Row> {
 
 /** A part of a page with a heading. `alarm` marks what needs action. */
 export function section(title: string, children: Content, kind: "plain" | "alarm" = "plain"): Element {
-  const id = title.toLowerCase().replaceAll(/[^a-z]+/g, "-");
+  const id = title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
   return h("section", { class: kind, "aria-labelledby": id }, h("h2", { id }, title), children);
 }
 
@@ -56,6 +56,11 @@ export function table<Row>(
       ),
     ),
   );
+}
+
+/** A name and its value, for a list of facts. */
+export function fact(name: string, value: Content): readonly Element[] {
+  return [h("dt", { key: `${name} name` }, name), h("dd", { key: name }, value)];
 }
 
 /** A word in a colour. */

@@ -1,4 +1,5 @@
 // The view Roll-outs: each resource in each fleet, with the pods that wait or have NACKed it.
+import { type Change, ChangeKind, type ListChangesResponse } from "@weir/proto/generated/weir/console/v1/console_pb";
 import { resourceName } from "@weir/proto/rollout/merge-rollouts";
 import type { MergedFleet, MergedResource, MergedRollout } from "@weir/proto/rollout/merged-rollout";
 import { holdText } from "@weir/proto/rollout/rollout-problems";
@@ -7,6 +8,7 @@ import { type Element, h } from "./element.ts";
 import type { Merged } from "../model/merged.ts";
 import { countText, dateText } from "../model/numbers.ts";
 import { byUrgency, fleetStates, matches, podMatches, resourceState } from "../model/rollouts.ts";
+import { responseTo } from "../stream/question.ts";
 import { pods } from "./now-page.ts";
 import { badge, type Column, firstOf, outside, section, table, version, words } from "./parts.ts";
 
@@ -19,7 +21,7 @@ const TROUBLED_MAX = 20;
 /** The view. `filterChanged` gets what is typed. */
 export function rolloutsPage(
   filter: string,
-  { rollout }: Merged,
+  { rollout, answer }: Merged,
   filterChanged: (text: string) => void,
 ): readonly (Element | null)[] {
   const resources = rollout.resources.filter((resource) => matches(resource, filter));
@@ -44,7 +46,41 @@ export function rolloutsPage(
       resources.length === 0 ? h("p", null, "None.") : table("Resources", columnsOf(rollout), shown, nameOf),
       more,
     ]),
+    section("Last changes", changes(filter, responseTo("ListChanges", answer))),
     section("Connected pods", pods(rollout.pods.filter((pod) => podMatches(pod, filter)))),
+  ];
+}
+
+const KINDS: Readonly<Record<ChangeKind, string>> = {
+  [ChangeKind.UNSPECIFIED]: "changed",
+  [ChangeKind.ADDED]: "added",
+  [ChangeKind.EDITED]: "edited",
+  [ChangeKind.REMOVED]: "removed",
+};
+
+/** What a replica has published since its start. */
+function changes(filter: string, response: ListChangesResponse | undefined): Element | readonly Element[] {
+  if (response === undefined) return h("p", null, "Not known yet.");
+  const since = Number(response.since?.seconds ?? 0);
+  const named = ({ namespace, name, fleets }: Change): boolean =>
+    [`${namespace}/${name}`, ...fleets].some((text) => text.includes(filter));
+  const rows = response.changes.filter(named);
+  return [
+    h("p", { class: "quiet" }, `The last hundred since ${dateText(since)}.`),
+    rows.length === 0
+      ? h("p", null, "None.")
+      : table<Change>(
+          "Last changes",
+          [
+            { head: "Time", kind: "time", cell: ({ at }) => dateText(Number(at?.seconds ?? 0)) },
+            { head: "Resource", cell: ({ namespace, name }) => outside(`${namespace}/${name}`) },
+            { head: "Change", cell: ({ kind }) => KINDS[kind] },
+            { head: "Fleets", cell: ({ fleets }) => (fleets.length === 0 ? "every" : outside(fleets.join(", "))) },
+            { head: "Content", cell: ({ digest }) => version(digest) },
+          ],
+          rows,
+          ({ at, namespace, name }) => `${at?.seconds}.${at?.nanos} ${namespace}/${name}`,
+        ),
   ];
 }
 

@@ -2,14 +2,15 @@
 import type { RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 import type { MergedFleetCounts } from "@weir/proto/observe/merged-counts";
 import { resourceName } from "@weir/proto/rollout/merge-rollouts";
-import { type Element, h } from "./element.ts";
+import { type Content, type Element, h } from "./element.ts";
 
 import type { Merged } from "../model/merged.ts";
 import { counted, countText, rateText, shareText, sinceText, timeText } from "../model/numbers.ts";
 import { resourceState } from "../model/rollouts.ts";
 import { countsOf, type KeyRow, type KeyTable, keyTables, ownersOf, rejectingSince } from "../model/rules.ts";
 import { routeLink, type RuleAddress } from "../route.ts";
-import { badge, outside, section, table } from "./parts.ts";
+import { responseTo } from "../stream/question.ts";
+import { badge, fact, outside, section, table } from "./parts.ts";
 import { plot } from "./plot.ts";
 
 const PLOTS = [
@@ -31,14 +32,14 @@ export function rulePage(rule: RuleAddress, merged: Merged): readonly (Element |
 
 function facts(
   rule: RuleAddress,
-  { rollout, infos }: Merged,
+  { rollout, answer }: Merged,
   fleet: MergedFleetCounts | undefined,
 ): readonly Element[] {
   const owners = ownersOf(rule, rollout.resources);
   const counts = countsOf(fleet?.series, rule);
   const since = counts === undefined ? undefined : rejectingSince(counts, fleet?.series.endSeconds ?? 0);
   return [
-    ...fact("Limit", limits(infos)),
+    ...fact("Limit", limits(responseTo("GetRules", answer)?.rules)),
     ...fact("Domain", outside(rule.domain)),
     ...fact("Fleet", outside(rule.fleet)),
     ...fact(
@@ -69,7 +70,7 @@ function facts(
   ];
 }
 
-function limits(infos: readonly RuleInfo[] | undefined): unknown {
+function limits(infos: readonly RuleInfo[] | undefined): Content {
   if (infos === undefined) return "not known yet";
   if (infos.length === 0) return "none: pods of this fleet are not sent this rule";
   return infos.map(({ limit, earlierLimit, shadowMode, field }) => [
@@ -79,10 +80,6 @@ function limits(infos: readonly RuleInfo[] | undefined): unknown {
     " ",
     h("code", null, field),
   ]);
-}
-
-function fact(name: string, value: unknown): readonly Element[] {
-  return [h("dt", { key: `${name} name` }, name), h("dd", { key: name }, value as Element)];
 }
 
 function coverage(fleet: MergedFleetCounts | undefined): string {

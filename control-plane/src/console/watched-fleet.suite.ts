@@ -93,6 +93,21 @@ export class WatchedFleet {
     return await this.#connect(nodeId, answer);
   }
 
+  /** Writes a resource, and waits until it is published: what is published first is no change. */
+  async addResource(name: string, domain: string, values: readonly string[]): Promise<void> {
+    const changes = await this.#changes();
+    writeManifest(this.#folder, name, domain, values);
+    await eventually("the change", async () => {
+      if ((await this.#changes()) === changes) throw new Error("no change is published yet");
+    });
+  }
+
+  async #changes(): Promise<number> {
+    const url = `http://127.0.0.1:${this.port}/weir.console.v1.ConsoleService/ListChanges`;
+    const answer = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
+    return ((await answer.json()) as { readonly changes?: readonly unknown[] }).changes?.length ?? 0;
+  }
+
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     for (const pod of this.#pods) pod.close();
