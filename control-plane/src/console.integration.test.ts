@@ -51,23 +51,24 @@ describe("CONSOLE_PORT", () => {
   it.each(["false", "true"])("serves reports on each loopback address with HTTP_REPORTS=%s", async (reports) => {
     await start({ HTTP_REPORTS: reports, CONSOLE_PORT: String(port) });
     expect(loopbackHosts()).toContain("127.0.0.1");
+    const post = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };
     for (const host of loopbackHosts().map((each) => (each === "::1" ? "[::1]" : each))) {
       const url = `http://${host}:${port}`;
-      const post = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };
       const rollout = await fetch(`${url}${GET_ROLLOUT}`, post);
       expect([rollout.status, await rollout.json()]).toEqual([200, { rollout: expect.anything() as unknown }]);
-      for (const path of ["/status", "/metrics", "/readyz"]) expect((await fetch(url + path)).status).toBe(200);
+      for (const path of ["/", "/metrics", "/readyz"]) expect((await fetch(url + path)).status).toBe(200);
     }
-    expect(controlPlane.describe()).toMatchObject({ console: `http://127.0.0.1:${port}/status` });
+    expect(controlPlane.describe()).toMatchObject({ console: `http://127.0.0.1:${port}/` });
     const httpPort = controlPlane.http.address()?.port;
-    expect((await fetch(`http://127.0.0.1:${httpPort}/status`)).status).toBe(reports === "true" ? 200 : 404);
+    const rollout = await fetch(`http://127.0.0.1:${httpPort}${GET_ROLLOUT}`, post);
+    expect(rollout.status).toBe(reports === "true" ? 200 : 404);
   });
 
   it("listens on no address but those of loopback", async () => {
     await start({ HTTP_REPORTS: "false", CONSOLE_PORT: String(port) });
     expect(controlPlane.console?.address()).toEqual({ host: "127.0.0.1", port });
     // Of the same machine and the same interface: only the address differs.
-    await expect(fetch(`http://127.0.0.2:${port}/status`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+    await expect(fetch(`http://127.0.0.2:${port}/readyz`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
   });
 
   it.each([
@@ -80,7 +81,7 @@ describe("CONSOLE_PORT", () => {
   ])("answers $what with $status", async ({ headers, status }) => {
     await start({ CONSOLE_PORT: String(port) });
     const answer = await new Promise<number | undefined>((resolve, reject) => {
-      const options = { host: "127.0.0.1", port, path: "/status", headers: { host: "localhost:18092", ...headers } };
+      const options = { host: "127.0.0.1", port, path: "/readyz", headers: { host: "localhost:18092", ...headers } };
       request(options, (response) => resolve(response.resume().statusCode))
         .on("error", reject)
         .end();

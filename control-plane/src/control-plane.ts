@@ -112,7 +112,7 @@ export class ControlPlane {
     this.http = this.#createHttpServer(routes);
     const consoleRoutes = [
       ...pageRoutes(),
-      ...routes.filter(({ path }) => path !== "/"),
+      ...routes,
       consoleRoute({ feed: this.#consoleFeed, published: this.#publisher, changeLog: this.#changeLog, clock, log }),
     ];
     this.console = consoleServer({ log }, consoleRoutes, settings.http.consolePort);
@@ -153,10 +153,8 @@ export class ControlPlane {
       source: this.#source.location,
       ads: addressOf(this.ads),
       security: this.#settings.ads.security.kind,
-      ...(this.#settings.http.hasReports
-        ? { status: `http://${addressOf(this.http)}/status` }
-        : { probes: `http://${addressOf(this.http)}/readyz` }),
-      ...(hasConsole && { console: `http://${addressOf(console)}/status` }),
+      probes: `http://${addressOf(this.http)}/readyz`,
+      ...(hasConsole && { console: `http://${addressOf(console)}/` }),
     };
   }
 
@@ -213,14 +211,11 @@ export class ControlPlane {
 
   #httpRoutes(): readonly AdminRoute[] {
     const { log } = this.#deps;
-    const limit = this.#rolloutLimit;
     const routes = statusRoutes({
-      report: (filter) => this.#report(filter),
       readiness: () => ({ notReady: this.#notReady(), publication: this.#publisher.state().publication }),
-      limit,
       metrics: this.#metrics,
     });
-    return [...routes, rolloutRoute({ feed: this.#feed, limit, log })];
+    return [...routes, rolloutRoute({ feed: this.#feed, limit: this.#rolloutLimit, log })];
   }
 
   #createHttpServer(routes: readonly AdminRoute[]): AdminServer {
@@ -234,8 +229,7 @@ export class ControlPlane {
     const { log } = this.#deps;
     const { needsConsole } = this.#settings.http;
     const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: this.#settings.shutdownGraceMs });
-    // HTTP first, so that a start that waits has a status page; pods last, when there is a
-    // snapshot.
+    // HTTP first, so that a start that waits answers probes; pods last, when there is a snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
     const first = [
       this.http,

@@ -38,7 +38,7 @@ export type ReportErrorCode = Extract<
   "WATCHERS_EXCEEDED" | "ANSWERS_EXCEEDED" | "SHUTTING_DOWN"
 >;
 
-/** Why a resource or file is not served as written, for the log, the status page and metrics. */
+/** Why a resource or file is not served as written, for the log, the rollout API and metrics. */
 export const RESOURCE_ERRORS = {
   InvalidSpec: {
     meaning: "The manifest or the rules in it are wrong; the message names file, line and field.",

@@ -116,7 +116,7 @@ function readSettings(read: EnvReader): Settings {
       hasReports: read.boolean("HTTP_REPORTS", {
         default: true,
         effect:
-          "Serves the rollout API and the status page on HTTP_PORT, to every client that reaches the port. false leaves probes and metrics.",
+          "Serves the rollout API on HTTP_PORT, to every client that reaches the port. false leaves probes and metrics.",
       }),
       consolePort: read.port("CONSOLE_PORT", {
         default: 8092,

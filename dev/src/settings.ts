@@ -68,10 +68,13 @@ function readSettings(read: EnvReader): StackSettings {
         default: 18000,
         effect: "Port of the control plane for rate limit pods (ADS over mutual TLS).",
       }),
-      controlPlaneHttp: read.port("HTTP_PORT", { default: 8090, effect: "Port of the control plane's status page." }),
+      controlPlaneHttp: read.port("HTTP_PORT", {
+        default: 8090,
+        effect: "Port of the control plane for the rollout API, probes and metrics.",
+      }),
       controlPlaneConsole: read.port("CONSOLE_PORT", {
         default: 8092,
-        effect: "Port of the control plane for weir top and weir rollout.",
+        effect: "Port of the console of the control plane, also for weir top and weir rollout.",
       }),
       rateLimitGrpc: read.port("GRPC_PORT", { default: 8081, effect: "Port of the rate limit service for gRPC." }),
       rateLimitHttp: read.port("PORT", {

@@ -1,26 +1,14 @@
-// Tests of status-routes.ts: what a request for the status asks for.
+// Tests of status-routes.ts: what /readyz answers.
 import { describe, expect, it } from "vitest";
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { Snapshot } from "../snapshot/snapshot.ts";
 import type { Metrics } from "./metrics.ts";
-import { filterIn, statusRoutes } from "./status-routes.ts";
-
-describe("filterIn()", () => {
-  it.each([
-    { url: "/status", expected: {} },
-    { url: "/status?fleet=gold&namespace=red&name=a", expected: { fleet: "gold", namespace: "red", name: "a" } },
-    { url: "/status?fleet=&namespace=&name=a%2Fb", expected: { name: "a/b" } },
-    { url: undefined, expected: {} },
-    { url: "//", expected: {} },
-  ])("reads $expected from $url", ({ url, expected }) => {
-    expect(filterIn(url === undefined ? {} : { url })).toEqual(expected);
-  });
-});
+import { statusRoutes } from "./status-routes.ts";
 
 describe("statusRoutes() /readyz", () => {
-  /** Status and text of the answer; no report may be made for it, nor a scrape. */
+  /** Status and text of the answer; no scrape may be made for it. */
   function probe(notReady: string | undefined): readonly [number, string] {
     const snapshot = new Snapshot([]);
     const publication = new Map([
@@ -28,11 +16,9 @@ describe("statusRoutes() /readyz", () => {
       ["*", { snapshot: undefined, hold: undefined }],
     ]);
     const never = (): never => {
-      throw new Error("A probe must not cost a report");
+      throw new Error("A probe must not cost a scrape");
     };
     const routes = statusRoutes({
-      report: never,
-      limit: { admitResponse: never },
       metrics: { scrape: never } as unknown as Metrics,
       readiness: () => ({ notReady, publication }),
     });
@@ -47,11 +33,11 @@ describe("statusRoutes() /readyz", () => {
     return [answer.status, answer.text];
   }
 
-  it("reports the version of each fleet without making a report", () => {
+  it("reports the version of each fleet", () => {
     expect(probe(undefined)).toEqual([200, `ready\n* none yet\ngold ${new Snapshot([]).version}\n`]);
   });
 
-  it("reports the reason without making a report when it is not ready", () => {
+  it("reports the reason when it is not ready", () => {
     expect(probe("it is shutting down")).toEqual([503, "not ready: it is shutting down\n"]);
   });
 });

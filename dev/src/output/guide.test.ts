@@ -24,7 +24,7 @@ describe("describeStack()", () => {
     expect(page.slice(1, 12)).toEqual([
       "Running on this machine",
       "  control plane  manifests        examples/limits",
-      "                 status page      http://127.0.0.1:8090/status",
+      "                 console          http://127.0.0.1:8092/",
       "                 weir top         -s 127.0.0.1:8092",
       "                 ADS, mutual TLS  127.0.0.1:18000",
       "  rate limit     gRPC for Envoy   127.0.0.1:8081",

@@ -115,7 +115,7 @@ const PASSWORD_RESET = {
 function describeListeners({ ports, sourceDirectory }: GuidePlace): readonly (readonly [string, string, string])[] {
   return [
     ["control plane", "manifests", sourceDirectory],
-    ["", "status page", `http://${STACK_HOST}:${ports.controlPlaneHttp}/status`],
+    ["", "console", `http://${STACK_HOST}:${ports.controlPlaneConsole}/`],
     ["", "weir top", `-s ${STACK_HOST}:${ports.controlPlaneConsole}`],
     ["", "ADS, mutual TLS", `${STACK_HOST}:${ports.ads}`],
     ["rate limit", "gRPC for Envoy", `${STACK_HOST}:${ports.rateLimitGrpc}`],

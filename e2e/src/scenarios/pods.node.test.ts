@@ -81,8 +81,9 @@ describe("the pods of the installed product", () => {
 
   it("have reports of the control plane for kubectl weir alone, and not for other pods", async () => {
     const { address } = await podOf("weir-control-plane", SYSTEM_NAMESPACE);
-    expect((await fetch(`http://${address}:8090/status`)).status).toBe(404);
-    await expect(fetch(`http://${address}:8092/status`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+    const path = "/weir.rollout.v1.RolloutService/GetRollout";
+    expect((await fetch(`http://${address}:8090${path}`)).status).toBe(404);
+    await expect(fetch(`http://${address}:8092${path}`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
   });
 
   it.each([

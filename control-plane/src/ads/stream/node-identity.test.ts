@@ -36,7 +36,7 @@ describe("identityOf()", () => {
   it.each([
     { when: "the metadata says it", node: { id: "a", metadata: { fleet: "f".repeat(60_000) } } },
     { when: "the id begins with it", node: { id: `${"f".repeat(60_000)}/pod-7` } },
-  ])("keeps no fleet that would fill log and status page when $when", ({ node }) => {
+  ])("keeps no fleet that would fill log and report when $when", ({ node }) => {
     expect(identityOf(create(NodeSchema, node)).fleet).toBe(`${"f".repeat(256)}…`);
   });
 });

@@ -618,7 +618,7 @@ describe("classifyRequest()", () => {
     });
   });
 
-  it("cuts a rejection text that would fill the log and the status page", () => {
+  it("cuts a rejection text that would fill the log and the report", () => {
     const meaning = classifyRequest(sent, requestOf({ nonce: "2", error: { message: "x".repeat(200_000) } }));
     expect(meaning).toEqual({ kind: "nack", sent, message: `${"x".repeat(4096)}…` });
   });

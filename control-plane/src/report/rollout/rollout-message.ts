@@ -67,9 +67,8 @@ export function rolloutMessage(report: RolloutReport): Rollout {
 }
 
 /** The filter of a request; empty fields filter nothing. */
-export function filterOf(asked: Partial<Record<keyof RolloutFilter, string | null>> | undefined): RolloutFilter {
-  const given = (text: string | null | undefined): string | undefined =>
-    text === "" ? undefined : (text ?? undefined);
+export function filterOf(asked: RolloutFilter | undefined): RolloutFilter {
+  const given = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
   return { fleet: given(asked?.fleet), namespace: given(asked?.namespace), name: given(asked?.name) };
 }
 

@@ -1,4 +1,4 @@
-// The rollout report of this replica as plain data: the model behind the rollout API, /status and
+// The rollout report of this replica as plain data: the model behind the rollout API and
 // the gauges. report-rollout.ts makes it.
 import type { ConnectedPod } from "../../pods/pod-registry.ts";
 import type { SyncStatus } from "../../pods/sync-status.ts";
