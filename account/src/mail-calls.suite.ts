@@ -2,7 +2,7 @@
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MailServer, tokenOf } from "./mail/smtp-server.suite.ts";
-import { type Answer, cookieHeader, type RunningService, USER } from "./running-service.suite.ts";
+import { type Answer, cookieAttributes, cookieHeader, type RunningService, USER } from "./running-service.suite.ts";
 
 const LINK = "https://app.example.com/account";
 const NEW_PASSWORD = "a better horse battery";
@@ -141,6 +141,14 @@ export function describeMailCalls(
       expect(login.json["user"]).toMatchObject({ id, name: null, avatar: null, emailVerified: true });
       expect(outcome(await service.login())).toEqual([401, "invalid_credentials"]);
       await eventually("the avatar to go", async () => expect((await fetch(String(avatar))).status).toBe(404));
+    });
+
+    it("makes the browser a known one of the address that it verifies", async () => {
+      await post("send-verification");
+      const answer = await post("verify-email", { token: tokenOf(server, "verify") });
+      expect(cookieAttributes(answer)).toEqual([
+        "__Host-device=…; Max-Age=15552000; Path=/; Secure; HttpOnly; SameSite=Strict",
+      ]);
     });
 
     it("lets no link work that was mailed before the password or the address changed", async () => {

@@ -7,6 +7,7 @@ import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { RateLimitServer } from "@weir/harness/servers/rate-limit-server";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MailServer, tokenOf } from "./mail/smtp-server.suite.ts";
 import {
   type Answer,
   cookieHeader,
@@ -235,6 +236,38 @@ describe("the device cookie", () => {
     for (let guess = 0; guess < 100; guess++) await logIn(1, WRONG, { from: `198.51.${guess}.1` });
     expect(await logIn(1, USER, { from: "192.0.2.1" })).toEqual([429]);
     expect(await logIn(1, USER, { from: "192.0.2.1", cookie })).toEqual([200]);
+  });
+
+  it("does not count for the next holder of the address", async () => {
+    const server = await MailServer.start();
+    await start({ MAIL: "smtp", SMTP_URL: server.url, MAIL_FROM: "accounts@example.com" });
+    await service.register();
+    const device = async (body: object = USER): Promise<string> => {
+      const cookie = cookieHeader(await service.login(body, { "X-Forwarded-For": "192.0.2.1" }));
+      return `__Host-device=${cookieValue(cookie, "__Host-device")}`;
+    };
+    const post = (path: string, body: object, cookie = ""): Promise<Answer> =>
+      service.call({
+        method: "POST",
+        path: `/api/v1/user/${path}`,
+        headers: { "Content-Type": "application/json", Cookie: cookie },
+        body: JSON.stringify(body),
+      });
+    const first = await device();
+    await post("forgot-password", { email: USER.email });
+    await eventually("the mail", () => expect(server.mails).toHaveLength(1));
+    const owner = { ...USER, password: "a better horse battery" };
+    await post("reset-password", { token: tokenOf(server, "reset"), newPassword: owner.password });
+    const second = await device(owner);
+    const session = cookieHeader(await service.login(owner, { "X-Forwarded-For": "192.0.2.2" }));
+    expect((await post("delete-account", { password: owner.password }, session)).status).toBe(200);
+    await service.register();
+    const third = await device();
+    for (let guess = 0; guess < 100; guess++) await logIn(1, WRONG, { from: `198.51.${guess}.1` });
+    expect(await logIn(1, USER, { from: "203.0.113.1", cookie: first })).toEqual([429]);
+    expect(await logIn(1, USER, { from: "203.0.113.1", cookie: second })).toEqual([429]);
+    expect(await logIn(1, USER, { from: "203.0.113.1", cookie: third })).toEqual([200]);
+    await server.stop();
   });
 
   it("stays when the session ends", async () => {

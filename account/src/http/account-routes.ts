@@ -4,7 +4,6 @@ import type { RequestHandler } from "express";
 import type { UploadBudget } from "../fairness/upload-budget.ts";
 import type { ImageCleaner } from "../media/image.ts";
 import { type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
-import { DEVICE_COOKIE_SECONDS, issueDeviceToken } from "../sessions/device-cookie.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
 import { AVATAR_MISSING, parseCredentials, parseRegistration } from "../users/inputs.ts";
@@ -16,7 +15,7 @@ import { register } from "../users/register.ts";
 import { refresh } from "../users/refresh.ts";
 import { authenticate, authenticateLogOut, logOut } from "../users/session-calls.ts";
 import { sendJson } from "./answer.ts";
-import { clearSessionCookies, readSessionCookies } from "./call-cookies.ts";
+import { clearSessionCookies, deviceCookie, readSessionCookies } from "./call-cookies.ts";
 import { type LimitDeps, limitGuess, limitSession } from "./limit-steps.ts";
 import { contextOf } from "./request-context.ts";
 import { readRegistrationForm } from "./registration-form.ts";
@@ -76,7 +75,7 @@ export class AccountCalls {
     const { user, access, refresh: refreshToken } = result;
     response.setHeader("Set-Cookie", [
       ...this.#cookies(access, refreshToken, refreshToken.expiresAtMs),
-      this.#deviceCookie(credentials.email.key),
+      deviceCookie(this.#deps, user, this.#options.cookies),
     ]);
     sendJson(response, 200, {
       message: "You are logged in.",
@@ -117,11 +116,6 @@ export class AccountCalls {
     clearSessionCookies(response, cookies);
     sendJson(response, 200, { message: "You are logged out." });
   };
-
-  #deviceCookie(emailKey: string): string {
-    const token = issueDeviceToken(this.#deps.labelKey, emailKey, this.#deps.clock());
-    return serializeCookie("device", token, DEVICE_COOKIE_SECONDS, this.#options.cookies);
-  }
 
   #publicUser(user: UserRecord): PublicUser {
     return publicUser(user, (key) => this.#deps.media.url(key));

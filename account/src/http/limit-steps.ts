@@ -20,7 +20,7 @@ export function limitAddress(throttle: Pick<Throttle, "decide">, route: LimitedR
 }
 
 /** The dependencies of limits that count by account or session. */
-export interface LimitDeps extends Pick<AccountDeps, "clock" | "labelKey"> {
+export interface LimitDeps extends Pick<AccountDeps, "clock" | "labelKey" | "store"> {
   readonly throttle: Pick<Throttle, "decide">;
 }
 
@@ -43,22 +43,24 @@ export async function limitSession(
  * Counts an attempt to guess the password of an account, before it is compared, alike for accounts that exist
  * and others.
  */
-export function limitGuess(
-  { throttle, clock, labelKey }: LimitDeps,
+export async function limitGuess(
+  { store, throttle, clock, labelKey }: LimitDeps,
   emailKey: string,
   cookies: CookieOptions,
   { request, response }: { readonly request: Request; readonly response: Response },
 ): Promise<void> {
   const { group } = contextOf(response).caller;
   const device = readCookie(request.headers.cookie, "device", cookies);
-  const isKnown = device.kind === "present" && isDeviceToken(labelKey, emailKey, device.value, clock());
+  const holder = device.kind === "present" ? await store.findByEmailKey(emailKey) : undefined;
+  const isKnown =
+    device.kind === "present" && holder !== undefined && isDeviceToken(labelKey, holder, device.value, clock());
   const check = loginCheck({
     group,
     account: accountLabel(labelKey, emailKey),
     accountAndAddress: accountLabel(labelKey, `${emailKey}|${group.customer}`),
     device: isKnown ? accountLabel(labelKey, `device|${device.value}`) : undefined,
   });
-  return enforceLimits(throttle, check, response);
+  await enforceLimits(throttle, check, response);
 }
 
 /**

@@ -15,7 +15,7 @@ import { accountLabel, publicUser } from "../users/public-user.ts";
 import { authenticate, type SignedIn } from "../users/session-calls.ts";
 import type { AccountRouteOptions } from "./account-routes.ts";
 import { sendJson } from "./answer.ts";
-import { readSessionCookies } from "./call-cookies.ts";
+import { deviceCookie, readSessionCookies } from "./call-cookies.ts";
 import { enforceLimits, type LimitDeps, limitGuess } from "./limit-steps.ts";
 import { contextOf } from "./request-context.ts";
 
@@ -44,6 +44,8 @@ export class MailCalls {
     const signedIn = await this.#signedIn(request);
     const { token } = parseToken(request.body);
     const user = await verifyEmail(this.#deps, signedIn, token, contextOf(response).caller);
+    // The device cookies of before are of an earlier holder, or of this one.
+    response.setHeader("Set-Cookie", deviceCookie(this.#deps, user, this.#options.cookies));
     const body = {
       message: "Your e-mail address is verified.",
       user: publicUser(user, (key) => this.#deps.media.url(key)),

@@ -7,7 +7,8 @@ const OTHER_KEY = createSecretKey(Buffer.alloc(32, 2));
 const NOW_MS = Date.UTC(2026, 0, 1);
 const DAY_MS = 86_400_000;
 
-const TOKEN = issueDeviceToken(KEY, "a@x.com", NOW_MS);
+const HOLDER = { id: "4f2c7a3e-0b51-4d0e-9a57-1d2f3c4b5a69", emailVerifiedAtMs: NOW_MS - DAY_MS };
+const TOKEN = issueDeviceToken(KEY, HOLDER, NOW_MS);
 
 /** Another character whose upper four bits are the same: base64url ignores the other two at the end. */
 function sameBits(character: string): string {
@@ -16,15 +17,17 @@ function sameBits(character: string): string {
 }
 
 describe("isDeviceToken()", () => {
-  it("accepts the account that logged in, for 180 days", () => {
-    expect(isDeviceToken(KEY, "a@x.com", TOKEN, NOW_MS)).toBe(true);
-    expect(isDeviceToken(KEY, "a@x.com", TOKEN, NOW_MS + 180 * DAY_MS - 1)).toBe(true);
-    expect(isDeviceToken(KEY, "a@x.com", TOKEN, NOW_MS + 180 * DAY_MS)).toBe(false);
+  it("accepts the holder that logged in, for 180 days", () => {
+    expect(isDeviceToken(KEY, HOLDER, TOKEN, NOW_MS)).toBe(true);
+    expect(isDeviceToken(KEY, HOLDER, TOKEN, NOW_MS + 180 * DAY_MS - 1)).toBe(true);
+    expect(isDeviceToken(KEY, HOLDER, TOKEN, NOW_MS + 180 * DAY_MS)).toBe(false);
   });
 
-  it("refuses another account and another key", () => {
-    expect(isDeviceToken(KEY, "b@x.com", TOKEN, NOW_MS)).toBe(false);
-    expect(isDeviceToken(OTHER_KEY, "a@x.com", TOKEN, NOW_MS)).toBe(false);
+  it("refuses another account, another holder of the account, and another key", () => {
+    expect(isDeviceToken(KEY, { ...HOLDER, id: "5f2c7a3e-0b51-4d0e-9a57-1d2f3c4b5a69" }, TOKEN, NOW_MS)).toBe(false);
+    for (const emailVerifiedAtMs of [null, NOW_MS])
+      expect(isDeviceToken(KEY, { ...HOLDER, emailVerifiedAtMs }, TOKEN, NOW_MS)).toBe(false);
+    expect(isDeviceToken(OTHER_KEY, HOLDER, TOKEN, NOW_MS)).toBe(false);
   });
 
   it.each([
@@ -39,6 +42,6 @@ describe("isDeviceToken()", () => {
     ["text", "device"],
     ["nothing", ""],
   ])("refuses %s", (_what, token) => {
-    expect(isDeviceToken(KEY, "a@x.com", token, NOW_MS)).toBe(false);
+    expect(isDeviceToken(KEY, HOLDER, token, NOW_MS)).toBe(false);
   });
 });
