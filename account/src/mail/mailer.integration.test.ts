@@ -1,7 +1,10 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import type { Env } from "@weir/common/settings/read-env";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseSettings } from "../settings/settings.ts";
+import { parseEmail } from "../users/email.ts";
 import { createMailer, type Mailer } from "./mailer.ts";
 import { MailServer } from "./smtp-server.suite.ts";
 
@@ -36,6 +39,18 @@ describe("createMailer()", () => {
     expect(server.mails[0]?.text).toContain("https://app.example.com/#reset=abc");
   });
 
+  it.each([
+    { typed: "ada@BÜCHER.example", reached: "ada@xn--bcher-kva.example" },
+    { typed: "ada@ｂücher.example", reached: "ada@xn--bcher-kva.example" },
+    { typed: "ada@bu\u0308cher.example", reached: "ada@xn--bcher-kva.example" },
+    { typed: "ada@straße.example", reached: "ada@xn--strae-oqa.example" },
+    { typed: "ada@ＶＩＣＴＩＭ.example", reached: "ada@victim.example" },
+  ])("reaches of $typed the domain under which accounts are compared", async ({ typed, reached }) => {
+    expect(parseEmail(typed)?.key).toBe(reached);
+    await (await open()).send({ ...MAIL, to: typed });
+    expect(server.mails[0]?.text).toContain(`To: ${reached}\r\n`);
+  });
+
   it("sends several mails at a time", async () => {
     const opened = await open();
     await Promise.all(Array.from({ length: 20 }, (_, at) => opened.send({ ...MAIL, to: `user-${at}@x.com` })));
@@ -50,6 +65,24 @@ describe("createMailer()", () => {
   it("sends nothing to a server that does not offer STARTTLS when TLS is required", async () => {
     await expect((await open({}, { requireTls: true })).send(MAIL)).rejects.toMatchObject({ code: "mail_unavailable" });
     expect(server.mails).toEqual([]);
+  });
+
+  it("gives up a mail, and ends its connection, when a server keeps answering without an end", async () => {
+    const endless = createServer((socket: Socket) => {
+      const line = setInterval(() => socket.write("220-wait\r\n"), 20);
+      socket.on("error", () => undefined).on("close", () => clearInterval(line));
+    });
+    await once(endless.listen(0, "127.0.0.1"), "listening");
+    const { port } = endless.address() as AddressInfo;
+    const { mail } = parseSettings({ MAIL: "smtp", SMTP_URL: `smtp://127.0.0.1:${port}`, MAIL_FROM: "a@example.com" });
+    mailer = await createMailer(mail, silentLog(), 200);
+    const connected = once(endless, "connection") as Promise<[Socket]>;
+    const sent = mailer?.send(MAIL);
+    const [socket] = await connected;
+    const closed = once(socket, "close");
+    await expect(sent).rejects.toMatchObject({ code: "mail_unavailable", transient: true });
+    await closed;
+    endless.close();
   });
 
   it("names no address in the reason of a failure", async () => {

@@ -7,6 +7,9 @@ import { AccountError } from "../errors.ts";
 const CONNECT_TIMEOUT_MS = 5000;
 const ANSWER_TIMEOUT_MS = 10_000;
 
+/** Longest time to send one mail, in milliseconds, with the wait for a connection: a server may answer slowly many times. */
+const SEND_TIMEOUT_MS = 20_000;
+
 /** Connections to the server at a time. */
 const CONNECTIONS_MAX = 4;
 
@@ -44,8 +47,12 @@ export interface Mailer {
   close(): void;
 }
 
-/** The mailer of the settings; undefined when mail is off. */
-export async function createMailer(settings: MailSettings, log: Log): Promise<Mailer | undefined> {
+/** The mailer of the settings; undefined when mail is off. A mail that is not sent in `sendTimeoutMs` is given up. */
+export async function createMailer(
+  settings: MailSettings,
+  log: Log,
+  sendTimeoutMs = SEND_TIMEOUT_MS,
+): Promise<Mailer | undefined> {
   switch (settings.kind) {
     case "off":
       return undefined;
@@ -58,15 +65,14 @@ export async function createMailer(settings: MailSettings, log: Log): Promise<Ma
         close: () => undefined,
       };
     case "smtp":
-      return smtpMailer(settings);
+      return smtpMailer(settings, sendTimeoutMs);
   }
 }
 
-async function smtpMailer({
-  url,
-  from,
-  requireTls,
-}: Extract<MailSettings, { readonly kind: "smtp" }>): Promise<Mailer> {
+async function smtpMailer(
+  { url, from, requireTls }: Extract<MailSettings, { readonly kind: "smtp" }>,
+  sendTimeoutMs: number,
+): Promise<Mailer> {
   const { createTransport } = await import("nodemailer");
   const { protocol, hostname, port, username, password } = new URL(url.reveal());
   const secure = protocol === "smtps:";
@@ -87,7 +93,8 @@ async function smtpMailer({
   return {
     async send({ to, subject, text }) {
       try {
-        await transport.sendMail({ from, to: { name: "", address: to }, subject, text });
+        const signal = AbortSignal.timeout(sendTimeoutMs); // Ends the connection, too.
+        await transport.sendMail({ from, to: { name: "", address: to }, subject, text, signal });
       } catch (cause) {
         throw new AccountError("mail_unavailable", "The mail cannot be sent now. Try again shortly.", {
           cause: withoutAddress(cause, to),

@@ -27,6 +27,8 @@ describe("the settings of mail", () => {
     { env: { ...PRODUCTION, ...SMTP }, problem: /MAIL_LINK_URL/ },
     { env: { MAIL: "smtp", MAIL_FROM: "a@example.com" }, problem: /SMTP_URL/ },
     { env: { ...SMTP, SMTP_URL: "https://mail.example.com" }, problem: /SMTP_URL/ },
+    { env: { ...SMTP, SMTP_URL: "smtp://u:100%@mail.example.com" }, problem: /SMTP_URL.*percent-encoded/ },
+    { env: { ...SMTP, SMTP_URL: "smtp://%ff:p@mail.example.com" }, problem: /SMTP_URL.*percent-encoded/ },
     { env: { MAIL: "smtp", SMTP_URL: SMTP.SMTP_URL }, problem: /MAIL_FROM/ },
     { env: { ...SMTP, MAIL_FROM: "Example" }, problem: /MAIL_FROM/ },
     { env: { ...SMTP, MAIL_LINK_URL: "https://app.example.com/#a" }, problem: /MAIL_LINK_URL/ },

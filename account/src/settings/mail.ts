@@ -30,10 +30,28 @@ export function readMail(read: EnvReader, isProduction: boolean): MailSettings {
   if (!isPage)
     read.problem("MAIL_LINK_URL", linkUrl, "an https URL without fragment, with MAIL; http only in development");
   if (kind === "log") return { kind, linkUrl };
-  if (url === undefined || !/^smtps?:\/\/[^/?#]+\/?$/.test(url.reveal()) || !URL.canParse(url.reveal()))
-    read.problem("SMTP_URL", undefined, "smtp://host:port or smtps://host:port, with user and password if needed");
+  if (url === undefined || !isServerUrl(url.reveal()))
+    read.problem(
+      "SMTP_URL",
+      undefined,
+      "smtp://host:port or smtps://host:port; user and password, if needed, are percent-encoded",
+    );
   if (from === undefined || !/^[^\r\n<>@]*<?[^\s<>@]+@[^\s<>@]+>?$/.test(from))
     read.problem("MAIL_FROM", from, "an e-mail address, or Name <address>, with MAIL=smtp");
   if (url === undefined || from === undefined) return { kind: "off" }; // The problems end the start.
   return { kind, url, from, linkUrl, requireTls: isProduction };
+}
+
+function isServerUrl(text: string): boolean {
+  const url = /^smtps?:\/\/[^/?#]+\/?$/.test(text) ? URL.parse(text) : null;
+  return url !== null && isPercentEncoded(url.username) && isPercentEncoded(url.password);
+}
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false; // Its only error is a "%" that begins no UTF-8 character.
+  }
 }
