@@ -42,19 +42,23 @@ export async function runUser(
     await store.start();
     const key = parseEmail(email)?.key;
     const user = key === undefined ? undefined : await store.findByEmailKey(key);
+    // Before anything is done: nothing that is done may lack its line.
+    const labelKey = openLabelKey(settings.labelSecret, dataDirectory);
+    const account = key === undefined ? "" : accountLabel(labelKey, key);
+    const fields = { account, operator: userInfo().username };
     if (user === undefined) {
+      log.info("Account not found for an operator", { ...fields, action });
       context.stderr("weir-account: Cannot find the account: none has this e-mail address\n");
       return 1;
     }
     if (action === "find") {
+      log.info("Account shown to an operator", { ...fields, user: user.id });
       context.stdout(describe(user, Date.now()));
       return 0;
     }
     for (const part of parts) await part.start?.();
-    // First: what is done must not lack its line.
-    const account = accountLabel(openLabelKey(settings.labelSecret, dataDirectory), user.emailKey);
     await change({ store, media }, user, action);
-    log.info(DONE[action].event, { account, user: user.id, operator: userInfo().username });
+    log.info(DONE[action].event, { ...fields, user: user.id });
     context.stdout(`${DONE[action].text}\n`);
     return 0;
   } finally {
