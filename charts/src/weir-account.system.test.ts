@@ -63,6 +63,11 @@ describe("the chart weir-account", () => {
       message: "Cannot set settings.TRUST_PROXY: trustProxy decides it",
     },
     {
+      what: "the URL of the mail server, which has a password",
+      values: { ...ORIGIN, settings: { SMTP_URL: "smtps://u:p@mail.example.com" } },
+      message: "Cannot set settings.SMTP_URL: it is a secret; mail.existingSecret names the Secret with it",
+    },
+    {
       what: "a setting that the chart's Services depend on",
       values: { ...ORIGIN, settings: { METRICS_PORT: "9000" } },
       message: "Cannot set settings.METRICS_PORT: Services, probes and volumes of the chart depend on it",

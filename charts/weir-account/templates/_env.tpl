@@ -47,6 +47,9 @@
 {{- if $values.keys.passwordPepperKey -}}
   {{- $env = append $env (list "PASSWORD_PEPPER_FILE" "/etc/weir/keys/password-pepper") -}}
 {{- end -}}
+{{- if $values.mail.existingSecret -}}
+  {{- $env = append $env (list "SMTP_URL_FILE" "/etc/weir/mail/smtp-url") -}}
+{{- end -}}
 {{- if $values.tls.existingSecret -}}
   {{- $env = append $env (list "TLS_CERT" "/etc/weir/tls/tls.crt") -}}
   {{- $env = append $env (list "TLS_KEY" "/etc/weir/tls/tls.key") -}}

@@ -9,6 +9,7 @@ LOG_.*: log decides it
 MEDIA.*|S3_.*: media decides it
 PUBLIC_ORIGIN: publicOrigin decides it
 RATE_LIMIT_.*: rateLimit decides it
+SMTP_URL: it is a secret; mail.existingSecret names the Secret with it
 TLS_.*: tls decides it
 TRUST_PROXY: trustProxy decides it
 {{- end -}}

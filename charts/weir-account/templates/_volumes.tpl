@@ -24,6 +24,11 @@ mounted at /etc/weir/<name of the volume>.
     {{- $secrets = append $secrets (dict "name" "s3" "secret" .existingSecret "files" $files) -}}
   {{- end -}}
 {{- end -}}
+{{- with $values.mail -}}
+  {{- if .existingSecret -}}
+    {{- $secrets = append $secrets (dict "name" "mail" "secret" .existingSecret "files" (dict "smtp-url" .urlKey)) -}}
+  {{- end -}}
+{{- end -}}
 {{- with $values.rateLimit.tls -}}
   {{- if and .enabled .existingSecret -}}
     {{- $files := dict -}}
