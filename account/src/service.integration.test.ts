@@ -50,7 +50,7 @@ describe("register", () => {
     expect(Object.fromEntries(avatar.headers)).toMatchObject({
       "content-type": "image/png",
       "x-content-type-options": "nosniff",
-      "content-security-policy": "default-src 'none'; sandbox",
+      "content-security-policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox",
       "cross-origin-resource-policy": "cross-origin",
       "cache-control": "public, max-age=31536000, immutable",
     });

@@ -7,7 +7,8 @@ import { hasBody } from "@weir/common/net/body-watch";
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   "Cache-Control": "no-store",
   "X-Content-Type-Options": "nosniff",
-  "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+  "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+  "Cross-Origin-Resource-Policy": "same-origin", // No page may embed an answer as a script or image; CORS is not affected.
   "Referrer-Policy": "no-referrer",
   "Strict-Transport-Security": "max-age=31536000; includeSubDomains",
   Vary: "Origin",

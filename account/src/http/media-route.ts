@@ -31,7 +31,10 @@ export function serveMedia(media: LocalMediaStore, stallMaxMs = STALL_MAX_MS): R
       response.setHeader("Content-Type", image.headers.contentType);
       response.setHeader("Content-Length", image.sizeBytes);
       response.setHeader("Content-Disposition", image.headers.contentDisposition);
-      response.setHeader("Content-Security-Policy", "default-src 'none'; sandbox");
+      response.setHeader(
+        "Content-Security-Policy",
+        "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox",
+      );
       response.setHeader("Cross-Origin-Resource-Policy", "cross-origin"); // Front ends on other origins show avatars.
       response.setHeader("Cache-Control", image.headers.cacheControl);
       if (request.method === "HEAD") {
