@@ -8,7 +8,9 @@ import { atLeast, atMost, type Figure, type Measure } from "../run-measures.ts";
 import { type LoadOptions, type LoadResult, runLoad, startLoad } from "./http-load.ts";
 import { measureBesidePipelining } from "./pipelining.ts";
 import {
+  changeNameRequest,
   currentUserRequest,
+  listSessionsRequest,
   loginRequest,
   refreshRequest,
   registerRequest,
@@ -44,6 +46,7 @@ export const MEASURES: readonly Measure<AccountPlace>[] = [
   { id: "start", run: measureStart },
   { id: "current-user", run: measureCurrentUser },
   { id: "refresh", run: measureRefresh },
+  { id: "profile", run: measureProfile },
   { id: "login", run: measureLogins },
   { id: "flood", run: measureFlood },
   { id: "pipelining", run: measurePipelining },
@@ -89,6 +92,24 @@ async function measureRefresh(place: AccountPlace): Promise<readonly Figure[]> {
   return [
     { what: "refreshes of 16 sessions", bar: atLeast(1000), value: result.perSecond, unit: "/s" },
     { what: "the same, p99", value: result.p99Ms, unit: "ms" },
+  ];
+}
+
+/** The calls by which users look at their sessions and change their profile. */
+async function measureProfile(place: AccountPlace): Promise<readonly Figure[]> {
+  const service = await startService(place, { BCRYPT_COST: String(CHEAP_COST) });
+  await registerUsers(service, CONNECTIONS);
+  const sessions = await openSessions(service);
+  const lists = sessions.map(listSessionsRequest);
+  const listed = await measured(loadOf(service, (index) => lists[index]));
+  let change = 0;
+  const next = (index: number): Buffer => changeNameRequest(sessions[index]!, `Ada ${(change += 1)}`);
+  const changed = await measured(loadOf(service, next));
+  await service.stop();
+  return [
+    { what: "lists of sessions", value: listed.perSecond, unit: "/s" },
+    { what: "changes of the name by 16 users", value: changed.perSecond, unit: "/s" },
+    { what: "the same, p99", value: changed.p99Ms, unit: "ms" },
   ];
 }
 

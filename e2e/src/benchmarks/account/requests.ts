@@ -50,6 +50,17 @@ export function currentUserRequest(cookies: ReadonlyMap<string, string>): Buffer
   return request("GET", "current-user", { Cookie: cookieHeader(cookies) });
 }
 
+/** The list of the sessions of a user. */
+export function listSessionsRequest(cookies: ReadonlyMap<string, string>): Buffer {
+  return request("GET", "sessions", { Cookie: cookieHeader(cookies) });
+}
+
+/** A change of the name of a user. */
+export function changeNameRequest(cookies: ReadonlyMap<string, string>, name: string): Buffer {
+  const headers = { Cookie: cookieHeader(cookies), "Content-Type": "application/json" };
+  return request("PATCH", "current-user", headers, Buffer.from(JSON.stringify({ name })));
+}
+
 /** A refresh of a session. */
 export function refreshRequest(cookies: ReadonlyMap<string, string>): Buffer {
   return request("POST", "refresh-token", { Cookie: cookieHeader(cookies) }, Buffer.alloc(0));
