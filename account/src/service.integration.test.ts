@@ -331,6 +331,15 @@ describe("current-user, refresh-token and logout", () => {
     }
   });
 
+  it("do not know a cookie that another host of the site planted under a name that only looks like it", async () => {
+    // Byte A0 is a no-break space to JavaScript, and part of a name without a prefix to browsers.
+    const planted = (await service.session()).replace(/^/, "\u00a0").replaceAll("; ", "; \u00a0");
+    const head = "GET /api/v1/user/current-user HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: ";
+    expect(await service.raw(Buffer.from(`${head}${planted}\r\n\r\n`, "latin1"))).toContain(
+      `"code":"not_authenticated"`,
+    );
+  });
+
   it("do not know the cookie in another case", async () => {
     const access = cookieValue(cookie, "__Host-accessToken");
     expect((await currentUser(`__host-accesstoken=${access}`)).json["code"]).toBe("not_authenticated");

@@ -83,6 +83,16 @@ describe("readCookie()", () => {
       read: { kind: "duplicate" },
     },
     { name: "the name in another case", header: "__host-accesstoken=t", read: { kind: "absent" } },
+    {
+      name: "blanks and a tab before the name",
+      header: "a=b;  \t__Host-accessToken=t",
+      read: { kind: "present", value: "t" },
+    },
+    ...["\u00a0", "\u0085", "\v", "\f", "\ufeff", "\u2028", "\u2003"].map((space) => ({
+      name: `a name after U+${space.charCodeAt(0).toString(16)}`,
+      header: `a=b; ${space}__Host-accessToken=t`,
+      read: { kind: "absent" },
+    })),
     { name: "a name that only ends alike", header: "x__Host-accessToken=t", read: { kind: "absent" } },
   ])("gives $read.kind for $name", ({ header, read }) => {
     expect(readCookie(header, "access", HOST)).toEqual(read);

@@ -58,13 +58,14 @@ export function clearCookie(kind: CookieKind, options: CookieOptions): string {
 
 /**
  * Reads one cookie from a Cookie header (RFC 6265 section 5.4; Node joins several headers with ";
- * ").
+ * "). Blanks and tabs before a name are dropped, no other white space: to browsers it is part of a name without a
+ * prefix, which other hosts of the site may set.
  */
 export function readCookie(header: string | undefined, kind: CookieKind, options: CookieOptions): CookieRead {
   const name = cookieName(kind, options);
   const values = (header ?? "")
     .split(";")
-    .map((pair) => pair.trim())
+    .map((pair) => pair.replace(/^[ \t]+/, ""))
     .filter((pair) => pair.startsWith(`${name}=`))
     .map((pair) => pair.slice(name.length + 1));
   const [value] = values;
