@@ -70,6 +70,7 @@ const ONLY_OURS = [
   "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.quota_mode = 7: BOOL",
   "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.rate_limits = 1003: repeated ratelimit.config.ratelimit.v3.RateLimitPolicy",
   "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.share_threshold = 1002: BOOL",
+  "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.show_values = 1004: BOOL",
   "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.value_to_metric = 1001: BOOL",
   "field ratelimit.config.ratelimit.v3.RateLimitPolicy.algorithm = 1003: STRING",
   "field ratelimit.config.ratelimit.v3.RateLimitPolicy.burst = 1004: UINT32",
@@ -83,7 +84,7 @@ const ONLY_OURS = [
 /** The fields of that list, as unknown ones are named. */
 const FIELDS_ONLY_OURS: ReadonlySet<string> = new Set(
   Object.entries({
-    RateLimitDescriptor: [7, 8, 1001, 1002, 1003],
+    RateLimitDescriptor: [7, 8, 1001, 1002, 1003, 1004],
     RateLimitPolicy: [1001, 1002, 1003, 1004, 1005, 1006, 1007],
   }).flatMap(([name, numbers]) => numbers.map((number) => `ratelimit.config.ratelimit.v3.${name} ${number}`)),
 );
@@ -203,6 +204,7 @@ describe("our descriptors, against the published ones", () => {
           rateLimit: { unit: 2, requestsPerUnit: 5 },
           valueToMetric: true,
           shareThreshold: true,
+          showValues: true,
         },
       ],
     });

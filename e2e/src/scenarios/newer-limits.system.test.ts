@@ -91,6 +91,14 @@ describe("limits that older pods do not know", () => {
     expect(mail?.problems?.map(({ message }) => message)).toEqual([expect.stringContaining(words)]);
   });
 
+  it("are not needed for the values that a rule shows: older pods take it, and show hashes", async () => {
+    save("search", { ...plain(14), showValues: true });
+    for (const pod of [published, previous, current]) await expectLimits(pod, { search: 14 });
+    expect((await reportsOf("search"))[0]).toMatchObject({ state: "RESOURCE_STATE_SERVED" });
+    save("search", plain(13));
+    for (const pod of [published, previous, current]) await expectLimits(pod, { search: 13 });
+  });
+
   it("keep the earlier revision on a pod that is rolled back to an older image", async () => {
     await expectLimits(await startPublished("edge/rolled-back"), { mail: 2, search: 13 });
     await expectLimits(await startWeir("edge/rolled-back-to-previous", previousRoot), { mail: 2, search: 13 });

@@ -5,8 +5,8 @@ import type { Program } from "@weir/harness/processes/start-process";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { RateLimitClient } from "@weir/harness/servers/rate-limit-client";
 import { startPod } from "@weir/harness/weir/pod";
-import { makeCertificates, type Replica, startReplica } from "@weir/harness/weir/replica";
-import { limitManifest, saveManifest } from "@weir/harness/weir/weir";
+import { makeCertificates, type Replica, type ReplicaCertificates, startReplica } from "@weir/harness/weir/replica";
+import { limitManifest, manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 /** What `weir top -o json` prints, as far as it is read here. */
@@ -23,6 +23,8 @@ interface Top {
   }[];
 }
 
+const OVER_LIMIT = 2;
+
 const ADA = { domain: "shop", descriptors: [{ entries: [{ key: "user", value: "ada" }] }] };
 
 describe("watched pods", () => {
@@ -30,10 +32,11 @@ describe("watched pods", () => {
   const replicas: Replica[] = [];
   const clients: RateLimitClient[] = [];
   const running: Program[] = [];
+  let certificates: ReplicaCertificates;
 
   beforeAll(async () => {
     saveManifest(folder.path, "shop.yaml", limitManifest("shop", 2));
-    const certificates = await makeCertificates(folder.path);
+    certificates = await makeCertificates(folder.path);
     for (let index = 0; index < 2; index++) {
       const replica = await startReplica({ certificates, manifests: folder.path });
       const pod = await startPod({ certificates, ports: replica.ports });
@@ -48,6 +51,12 @@ describe("watched pods", () => {
     for (const program of running.reverse()) await program.end();
     folder.remove();
   });
+
+  /** A level whose values the rule shows, below one whose values it does not. */
+  function shownBelow(domain: string): string {
+    const path = { key: "path", showValues: true, rateLimit: { unit: "year", requestsPerUnit: 1 } };
+    return manifestOf(domain, domain, [{ key: "user", descriptors: [path] }]);
+  }
 
   async function top(...args: readonly string[]): Promise<Top> {
     const servers = replicas.flatMap(({ ports }) => ["-s", `127.0.0.1:${ports.controlPlaneConsole}`]);
@@ -73,6 +82,39 @@ describe("watched pods", () => {
           ...{ count: 6, error: 0, share: 1 },
           values: [{ key: "user", hash: expect.stringMatching(/^[0-9a-f]{16}$/) as unknown, isCut: false }],
         },
+      ]);
+    });
+  });
+
+  it("show the values that a rule shows as texts, and no others", async () => {
+    saveManifest(folder.path, "search.yaml", shownBelow("search"));
+    const entries = [
+      { key: "user", value: "ada" },
+      { key: "path", value: "/search" },
+    ];
+    const asked = { domain: "search", descriptors: [{ entries }] };
+    await eventually("the rule", async () => expect((await clients[0]!.call(asked)).overallCode).toBe(OVER_LIMIT));
+    await eventually("the keys", async () => {
+      const { rules } = await top("keys", "--once", "-o", "json");
+      const rule = rules.find(({ path }) => path === "search.user.path");
+      expect(rule?.keys?.byRejections[0]?.values).toEqual([
+        { key: "user", hash: expect.stringMatching(/^[0-9a-f]{16}$/) as unknown, isCut: false },
+        { key: "path", text: "/search", isCut: false },
+      ]);
+    });
+  });
+
+  it("show no values with TOP_KEYS_VALUES=off, whatever a rule says", async () => {
+    const [replica] = replicas;
+    const env = { TOP_KEYS_VALUES: "off", CONFIG_GRPC_XDS_NODE_ID: "quiet/pod" };
+    const pod = await startPod({ certificates, ports: replica!.ports }, env);
+    running.push(pod.process);
+    for (let call = 0; call < 3; call++) await pod.ask("search", { user: "ada", path: "/search" });
+    await eventually("the keys", async () => {
+      const { rules } = await top("keys", "--once", "-o", "json", "--fleet", "quiet");
+      expect(rules.find(({ path }) => path === "search.user.path")?.keys?.byRejections[0]?.values).toEqual([
+        { key: "user", isCut: false },
+        { key: "path", isCut: false },
       ]);
     });
   });

@@ -58,6 +58,7 @@ function modelOfDescriptor(message: RateLimitDescriptor): DescriptorModel {
     quotaMode: message.quotaMode,
     valueToMetric: message.valueToMetric,
     shareThreshold: message.shareThreshold,
+    ...(message.showValues && { showValues: true }),
     ...(message.metadata === undefined ? {} : { metadata: message.metadata }),
   };
 }

@@ -28,6 +28,8 @@ export interface DescriptorModel {
   readonly quotaMode: boolean;
   readonly valueToMetric: boolean;
   readonly shareThreshold: boolean;
+  /** Whether keys that count most show values of this level as texts; absent means not. */
+  readonly showValues?: boolean;
   readonly metadata?: JsonObject;
 }
 

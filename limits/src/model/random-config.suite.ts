@@ -81,7 +81,7 @@ function randomRule(levels: number): fc.Arbitrary<DescriptorModel> {
     })
     .chain((rule) =>
       fc
-        .record({ rateLimit, rateLimits, metadata }, { requiredKeys: [] })
+        .record({ rateLimit, rateLimits, metadata, showValues: fc.constant(true) }, { requiredKeys: [] })
         .map((optional) => ({ ...rule, ...optional }) as DescriptorModel),
     );
 }

@@ -27,6 +27,7 @@ descriptors:
     quota_mode: yes
     value_to_metric: true
     share_threshold: true
+    show_values: true
     metadata: {team: payments, tiers: [1, 2.5, null, {deep: yes}], 7: seven}
     rate_limit:
       unit: Minute
@@ -53,6 +54,7 @@ descriptors:
             quotaMode: true,
             valueToMetric: true,
             shareThreshold: true,
+            showValues: true,
             metadata: { team: "payments", tiers: [1, 2.5, null, { deep: true }], "7": "seven" },
             rateLimit: {
               unit: "Minute",

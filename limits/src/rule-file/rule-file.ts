@@ -66,6 +66,7 @@ const descriptor: Decoder<DescriptorModel> = struct<DescriptorModel>({
   quotaMode: boolean,
   valueToMetric: boolean,
   shareThreshold: boolean,
+  showValues: optional(boolean),
   metadata: freeMap,
 });
 

@@ -122,7 +122,7 @@ function* compileNode<Attachment>(
   attach: Attach<Attachment>,
   rules: Rule[],
 ): Generator<undefined, RuleNode<Attachment>> {
-  const { metadata, valueToMetric, detailedMetric } = descriptor;
+  const { metadata, valueToMetric, detailedMetric, showValues = false } = descriptor;
   const composite = compositeKey(descriptor);
   const wildcard = compileWildcard(descriptor.key, descriptor.value);
   const shareThreshold = descriptor.shareThreshold && wildcard !== undefined;
@@ -145,6 +145,7 @@ function* compileNode<Attachment>(
     valueToMetric,
     detailedMetric,
     shareThreshold,
+    showValues,
     metadata,
   };
 }

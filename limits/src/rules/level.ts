@@ -15,6 +15,7 @@ export interface RuleNode<Attachment> {
   readonly valueToMetric: boolean;
   readonly detailedMetric: boolean;
   readonly shareThreshold: boolean;
+  readonly showValues: boolean;
   readonly metadata: JsonObject | undefined;
   /** The limit; undefined on placeholders and white-listed values. */
   readonly rule: Rule | undefined;

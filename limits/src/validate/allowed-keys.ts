@@ -26,6 +26,7 @@ const ALLOWED_KEYS: ReadonlySet<string> = new Set([
   "count_rejected_hits",
   "time_zone",
   "month_day",
+  "show_values",
 ]);
 
 /** Its inside belongs to the user. */

@@ -24,7 +24,7 @@ const OBSERVED: Observed = {
 const KEYS: RuleKeyCounts = {
   domain: "shop",
   path: "shop.k",
-  levels: [{ index: 0, key: "k" }],
+  levels: [{ index: 0, key: "k", isShown: false }],
   sinceSeconds: 900,
   overLimit: { keys: [{ key: { values: ["secret"], cutFrom: undefined }, count: 5, error: 1 }], floor: 0, total: 6 },
   hits: { keys: [{ key: { values: ["secre"], cutFrom: 0 }, count: 8, error: 0 }], floor: 0, total: 9 },
@@ -37,8 +37,8 @@ function observationOf({ content }: ObserveRequest): Observation {
   return content.value;
 }
 
-function shown(presenter: KeyPresenter): unknown {
-  const [message] = observationMessages(OBSERVED, [KEYS], presenter);
+function shown(presenter: KeyPresenter, keys = KEYS): unknown {
+  const [message] = observationMessages(OBSERVED, [keys], presenter);
   return message && observationOf(message).keys[0]?.byRejections[0]?.values[0]?.shown;
 }
 
@@ -77,6 +77,32 @@ describe("observationMessages()", () => {
     expect(shown(presenter)).toMatchObject({ case: "hash", value: hash(another) });
     presenter.useHashKey(new Uint8Array());
     expect(shown(presenter)).toEqual({ case: undefined });
+  });
+
+  it.each([
+    { mode: "hash", expected: { case: "text", value: "secret" } },
+    { mode: "clear", expected: { case: "text", value: "secret" } },
+    { mode: "off", expected: { case: undefined } },
+  ] as const)("shows a value that its rule shows with $mode as $expected", ({ mode, expected }) => {
+    const presenter = new KeyPresenter(mode);
+    presenter.useHashKey(FLEET_KEY);
+    expect(shown(presenter, { ...KEYS, levels: [{ index: 0, key: "k", isShown: true }] })).toEqual(expected);
+  });
+
+  it("shows the levels of a rule that it shows, and hashes of the others", () => {
+    const presenter = new KeyPresenter("hash");
+    presenter.useHashKey(FLEET_KEY);
+    const levels = [
+      { index: 0, key: "user", isShown: false },
+      { index: 1, key: "path", isShown: true },
+    ];
+    const key = { values: ["ada", "/search"], cutFrom: undefined };
+    const overLimit = { keys: [{ key, count: 5, error: 1 }], floor: 0, total: 6 };
+    const [message] = observationMessages(OBSERVED, [{ ...KEYS, levels, overLimit }], presenter);
+    expect(message && observationOf(message).keys[0]?.byRejections[0]?.values).toMatchObject([
+      { key: "user", shown: { case: "hash" } },
+      { key: "path", shown: { case: "text", value: "/search" } },
+    ]);
   });
 
   it("shows no values where they are off, also with a key", () => {

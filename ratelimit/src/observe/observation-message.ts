@@ -46,7 +46,12 @@ interface Part {
   readonly keys?: RuleKeys;
 }
 
-/** How values are shown: as texts, or as hashes once there is a key. */
+type KeyValueInit = MessageInitShape<typeof KeyValueSchema>;
+
+/** That of a value without a level, which no key has. */
+const NO_LEVEL = { key: "", isShown: false };
+
+/** How values are shown: as texts where the mode or the rule says so, or as hashes once there is a key. */
 export class KeyPresenter {
   readonly #mode: KeyValuesMode;
   #hashKey: Uint8Array | undefined;
@@ -64,8 +69,9 @@ export class KeyPresenter {
   }
 
   /** The message of a value of a level; shown is what the mode allows. */
-  present(key: string, value: string, isCut: boolean): MessageInitShape<typeof KeyValueSchema> {
-    if (this.#mode === "clear") return { key, isCut, shown: { case: "text", value } };
+  present({ key, isShown }: Pick<KeyLevel, "key" | "isShown">, value: string, isCut: boolean): KeyValueInit {
+    if (this.#mode === "clear" || (this.#mode === "hash" && isShown))
+      return { key, isCut, shown: { case: "text", value } };
     const hash = this.#mode === "hash" && this.#hashKey !== undefined ? this.#hash(this.#hashKey, value) : undefined;
     return { key, isCut, ...(hash !== undefined && { shown: { case: "hash", value: hash } }) };
   }
@@ -139,7 +145,7 @@ function keyMessage(
   presenter: KeyPresenter,
 ): MessageInitShape<typeof TopKeySchema> {
   return {
-    values: values.map((value, at) => presenter.present(levels[at]?.key ?? "", value, at >= cutFrom)),
+    values: values.map((value, at) => presenter.present(levels[at] ?? NO_LEVEL, value, at >= cutFrom)),
     count: wholeOnWire(count),
     error: wholeOnWire(error),
   };

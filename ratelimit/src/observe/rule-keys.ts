@@ -22,6 +22,8 @@ export interface KeyLevel {
   /** Index of its entry in a descriptor. */
   readonly index: number;
   readonly key: string;
+  /** Whether the rule shows its values. */
+  readonly isShown: boolean;
 }
 
 /** The values of those levels. */
@@ -47,7 +49,9 @@ export function keyLevelsOf(steps: readonly Step<unknown>[]): readonly KeyLevel[
   return steps
     .flatMap(({ node, entry }, index) => {
       const reach = reachOf(node, entry);
-      return reach === "exact" || (reach === "wildcard" && node.shareThreshold) ? [] : [{ index, key: entry.key }];
+      return reach === "exact" || (reach === "wildcard" && node.shareThreshold)
+        ? []
+        : [{ index, key: entry.key, isShown: node.showValues }];
     })
     .slice(0, VALUES_MAX);
 }

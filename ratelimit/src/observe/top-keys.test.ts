@@ -82,9 +82,27 @@ describe("TopKeys", () => {
     decide(fixture, 1, "path=/login");
     decide(fixture, 1, "shared=xyz");
     expect(list(read(fixture, "shop.tenant_a.user")?.overLimit)).toEqual([["u", 1, 0]]);
-    expect(read(fixture, "shop.tenant_a.user")?.levels).toEqual([{ index: 1, key: "user" }]);
+    expect(read(fixture, "shop.tenant_a.user")?.levels).toEqual([{ index: 1, key: "user", isShown: false }]);
     expect(read(fixture, "shop.path_/login")).toBeUndefined();
     expect(read(fixture, "shop.shared_x*")).toBeUndefined();
+  });
+
+  it("marks the levels whose values the rule shows, from the next call after an edit", () => {
+    const below = descriptor({ key: "path", value: "/*", showValues: true, rateLimit: limit(0, "hour") });
+    const fixture = open({
+      configs: [configuration("shop", [descriptor({ key: "user", descriptors: [below] }), ...RULES])],
+    });
+    decide(fixture, 1, "user=ada", "path=/search");
+    expect(read(fixture, "shop.user.path_/*")?.levels).toEqual([
+      { index: 0, key: "user", isShown: false },
+      { index: 1, key: "path", isShown: true },
+    ]);
+    const shown = descriptor({ key: "ip", showValues: true, rateLimit: limit(3, "hour") });
+    decide(fixture, 1, "ip=192.0.2.1");
+    fixture.rules = compileCountedRules([configuration("shop", [shown])], fixture.store);
+    expect(read(fixture, "shop.ip")).toBeUndefined();
+    decide(fixture, 1, "ip=192.0.2.1");
+    expect(read(fixture, "shop.ip")?.levels).toEqual([{ index: 0, key: "ip", isShown: true }]);
   });
 
   it("has no keys of limits that requests bring along", () => {

@@ -20,7 +20,7 @@ const LITERALS: readonly string[] = [
 ].map((text) => text.replaceAll("&", " "));
 
 const FIELDS: readonly string[] =
-  `key value rateLimit rate_limit descriptors shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata unit
+  `key value rateLimit rate_limit descriptors shadowMode detailedMetric quotaMode valueToMetric shareThreshold showValues metadata unit
   requestsPerUnit unlimited name replaces rateLimits unitMultiplier algorithm burst countRejectedHits timeZone monthDay domain fleets labels annotations finalizers namespace creationTimestamp unknown`.split(
     /\s+/,
   );

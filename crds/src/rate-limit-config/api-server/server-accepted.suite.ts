@@ -49,13 +49,13 @@ export const ACCEPTED: readonly ServerCase[] = [
   [
     "every flag",
     rule(
-      "key: k, value: 'v*', shadowMode: true, detailedMetric: true, quotaMode: true, valueToMetric: true, shareThreshold: true, rateLimit: { unit: hour, requestsPerUnit: 1 }",
+      "key: k, value: 'v*', shadowMode: true, detailedMetric: true, quotaMode: true, valueToMetric: true, shareThreshold: true, showValues: true, rateLimit: { unit: hour, requestsPerUnit: 1 }",
     ),
   ],
   [
     "every flag off",
     rule(
-      "key: k, shadowMode: false, detailedMetric: false, quotaMode: false, valueToMetric: false, shareThreshold: false",
+      "key: k, shadowMode: false, detailedMetric: false, quotaMode: false, valueToMetric: false, shareThreshold: false, showValues: false",
     ),
   ],
   ["a share of a pattern in the key", rule("key: 'k*', shareThreshold: true")],

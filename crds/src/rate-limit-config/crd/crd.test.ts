@@ -205,7 +205,7 @@ describe("crdYaml()", () => {
     );
     expect(new Set(fields.map((names) => names.join(" ")))).toEqual(
       new Set([
-        "key value rateLimit rateLimits shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata",
+        "key value rateLimit rateLimits shadowMode detailedMetric quotaMode valueToMetric shareThreshold showValues metadata",
       ]),
     );
     expect(levels.map(({ properties }) => "descriptors" in (properties ?? {}))).toEqual([

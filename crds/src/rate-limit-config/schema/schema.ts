@@ -92,6 +92,9 @@ const plainFields = {
   shareThreshold: flag(
     "Count all values that match this rule's wildcard together, in one counter; needs a * in key or value.",
   ),
+  showValues: flag(
+    "Show the values of this level as texts in the keys that count most, where pods show hashes (TOP_KEYS_VALUES).",
+  ),
   metadata: z
     .record(
       z.string(),

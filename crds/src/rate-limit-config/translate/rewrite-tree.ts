@@ -27,6 +27,7 @@ const FIELDS = {
     "quotaMode",
     "valueToMetric",
     "shareThreshold",
+    "showValues",
     "metadata",
   ],
   limit: ["unit", "requestsPerUnit", "unlimited", "name", "replaces", ...WINDOW_FIELDS],

@@ -91,11 +91,13 @@ describe("modelOfResource()", () => {
           quotaMode: true,
           valueToMetric: true,
           shareThreshold: true,
+          showValues: true,
           metadata: { team: "a", list: [1, null] },
           descriptors: [
             {
               key: "x",
               value: "y",
+              showValues: false,
               rateLimits: [
                 {
                   name: "a",
@@ -134,6 +136,7 @@ describe("modelOfResource()", () => {
           quotaMode: true,
           valueToMetric: true,
           shareThreshold: true,
+          showValues: true,
           metadata: { team: "a", list: [1, null] },
           descriptors: [
             {

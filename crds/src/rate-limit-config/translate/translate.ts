@@ -60,6 +60,7 @@ function modelOfDescriptor(spec: DescriptorSpec, isShadow = false): DescriptorMo
     quotaMode: spec.quotaMode ?? false,
     valueToMetric: spec.valueToMetric ?? false,
     shareThreshold: spec.shareThreshold ?? false,
+    ...(spec.showValues === true && { showValues: true }),
     ...(spec.metadata === undefined ? {} : { metadata: spec.metadata }),
   };
 }
