@@ -66,19 +66,36 @@ function mergeLists(lists: readonly KeyList[]): KeyList {
       sum.error += key.error - othersMax;
     }
   }
-  const merged = Array.from(sums.values(), (sum) => create(TopKeySchema, sum)).toSorted((one, other) =>
-    one.count < other.count ? 1 : one.count > other.count ? -1 : 0,
-  );
-  const cut = merged[KEYS_MAX]?.count ?? 0n;
-  return { list: merged.slice(0, KEYS_MAX), othersMax: others > cut ? others : cut };
+  const [list, next] = largest([...sums.values()]);
+  const cut = next?.count ?? 0n;
+  return { list: list.map((sum) => create(TopKeySchema, sum)), othersMax: others > cut ? others : cut };
 }
 
-/** Equal for equal keys. A key with a value that is not shown is like no other: its place identifies it. */
+/** The KEYS_MAX items with most counts, most first, and the next one; of equal counts the earlier. */
+function largest<Item extends { readonly count: bigint }>(
+  items: readonly Item[],
+): readonly [list: readonly Item[], next: Item | undefined] {
+  const kept: Item[] = [];
+  for (const item of items) {
+    const last = kept[KEYS_MAX];
+    if (last !== undefined && item.count <= last.count) continue;
+    const at = kept.findLastIndex(({ count }) => count >= item.count) + 1;
+    kept.splice(at, 0, item);
+    kept.length = Math.min(kept.length, KEYS_MAX + 1);
+  }
+  return [kept.slice(0, KEYS_MAX), kept[KEYS_MAX]];
+}
+
+/**
+ * Equal for equal keys: the lengths of the texts keep them apart. A key with a value that is not shown is like no other:
+ * its place identifies it.
+ */
 function keyId({ values }: TopKey, place: string): string {
-  return JSON.stringify(
-    values.map(({ key, shown, isCut }) => {
-      if (shown.case === undefined) return [key, "place", place];
-      return [key, shown.case, shown.case === "hash" ? [...shown.value] : shown.value, isCut];
-    }),
-  );
+  let id = "";
+  for (const { key, shown, isCut } of values) {
+    const value =
+      shown.case === "text" ? shown.value : shown.case === "hash" ? String.fromCharCode(...shown.value) : place;
+    id += `${key.length} ${key}${shown.case ?? "place"}${isCut ? " cut " : " "}${value.length} ${value}`;
+  }
+  return id;
 }
