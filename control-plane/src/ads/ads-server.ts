@@ -237,7 +237,8 @@ export class AdsServer implements Part {
   /** Its pod was admitted with its discovery stream. */
   #observe(call: StreamingCall, pods: ConnectionPods, hub: ObserveHub | undefined): StreamingReceiver {
     const firstMessageMaxMs = this.#options.firstRequestMaxMs ?? FIRST_REQUEST_MAX_MS;
-    const taken = hub && pods.observe(call, { hub, clock: this.#deps.clock, firstMessageMaxMs });
+    const { clock } = this.#deps;
+    const taken = hub && pods.observe(call, { hub, clock, firstMessageMaxMs, warnings: this.#warnings });
     return taken ?? refuse(call, TOO_MANY_OBSERVATIONS);
   }
 

@@ -9,7 +9,7 @@ import type { PodCall } from "./pod-call.ts";
 /** Most streams of observations of one connection. A pod needs one, and another while the last one closes. */
 const OBSERVATIONS_MAX = 2;
 
-export type ConnectionPodsDeps = Pick<ObserveCallDeps, "hub" | "clock" | "firstMessageMaxMs">;
+export type ConnectionPodsDeps = Pick<ObserveCallDeps, "hub" | "clock" | "firstMessageMaxMs" | "warnings">;
 
 /** The streams of one connection that belong together. */
 export class ConnectionPods {

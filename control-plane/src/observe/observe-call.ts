@@ -1,6 +1,7 @@
 // One stream of observations of a pod: its first message names the pod, whose discovery stream is on the
 // same connection.
 import { create } from "@bufbuild/protobuf";
+import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { decodeMessage, encodeMessage } from "@weir/http2/grpc/library-messages";
 import { malformedRequestText } from "@weir/http2/grpc/malformed-message";
 import { MessageQueue } from "@weir/http2/grpc/message-queue";
@@ -20,8 +21,13 @@ import type { ObserveHub, PodObserver } from "./observe-hub.ts";
 /** Largest message, in bytes. */
 const MESSAGE_MAX_BYTES = 256 * 1024;
 
-/** Most messages in a second that are read: the past may come in several. */
-const MESSAGES_MAX = 32;
+/**
+ * What a pod may send in ten seconds: several times the past and what it counts of 500 rules and the keys of 32, about
+ * 1 MiB each. A message costs at least so much of it, in bytes.
+ */
+const BUDGET_BYTES = 32 * 1024 * 1024;
+const BUDGET_SECONDS = 10;
+const MESSAGE_MIN_COST_BYTES = 64 * 1024;
 
 export interface ObserveCallDeps {
   readonly hub: Pick<ObserveHub, "add">;
@@ -33,6 +39,8 @@ export interface ObserveCallDeps {
   readonly firstMessageMaxMs: number;
   /** The stream is closed. */
   readonly closed: (call: ObserveCall) => void;
+  /** Logs a pod that sends too much. */
+  readonly warnings: Pick<RateLimitedLog, "warn">;
 }
 
 /** The stream. */
@@ -41,8 +49,10 @@ export class ObserveCall implements StreamingReceiver {
   readonly #messages: MessageQueue;
   readonly #timer: NodeJS.Timeout;
   #observer: PodObserver | undefined;
-  #second = 0;
-  #messagesInSecond = 0;
+  #nodeId = "";
+  /** The present ten seconds, and what is spent of their budget. */
+  #period = 0;
+  #spentBytes = 0;
   #isEnded = false;
 
   constructor(call: StreamingCall, deps: ObserveCallDeps) {
@@ -61,8 +71,14 @@ export class ObserveCall implements StreamingReceiver {
       this.end(GrpcStatus.RESOURCE_EXHAUSTED, text);
       return;
     }
+    if (this.#isTooMuch(end - start)) {
+      this.#deps.warnings.warn("Ended the observations of a pod: it sends too much", { pod: this.#nodeId });
+      const text = `more than ${BUDGET_BYTES} bytes have come in ${BUDGET_SECONDS} s`;
+      this.end(GrpcStatus.RESOURCE_EXHAUSTED, text);
+      return;
+    }
     // What was sent before the pod knew that nothing is wanted any more.
-    if (this.#observer !== undefined && (!this.#observer.isWatched() || this.#isTooOften())) return;
+    if (this.#observer?.isWatched() === false) return;
     try {
       this.#receive(decodeMessage(ObserveRequestSchema, bytes, start, end));
     } catch (error) {
@@ -104,6 +120,7 @@ export class ObserveCall implements StreamingReceiver {
 
   #meet({ nodeId, topKeys }: Hello): void {
     clearTimeout(this.#timer);
+    this.#nodeId = nodeId;
     const state = this.#deps.findPod(nodeId);
     if (state === undefined) {
       this.end(GrpcStatus.UNAVAILABLE, "this connection has no discovery stream of that node, open one first");
@@ -120,11 +137,12 @@ export class ObserveCall implements StreamingReceiver {
     });
   }
 
-  #isTooOften(): boolean {
-    const second = Math.floor(this.#deps.clock() / 1000);
-    this.#messagesInSecond = second === this.#second ? this.#messagesInSecond + 1 : 1;
-    this.#second = second;
-    return this.#messagesInSecond > MESSAGES_MAX;
+  #isTooMuch(bytes: number): boolean {
+    const period = Math.floor(this.#deps.clock() / 1000 / BUDGET_SECONDS);
+    if (period !== this.#period) this.#spentBytes = 0;
+    this.#period = period;
+    this.#spentBytes += Math.max(bytes, MESSAGE_MIN_COST_BYTES);
+    return this.#spentBytes > BUDGET_BYTES;
   }
 
   #leave(): void {

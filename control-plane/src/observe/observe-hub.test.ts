@@ -98,7 +98,9 @@ describe("ObserveHub", () => {
     });
     const observation = create(ObservationSchema, {
       ...decisions(3, { atSeconds: -1 }),
-      keys: [create(RuleKeysSchema, { rule, byRejections: [keyOf("ada"), keyOf("x".repeat(65))] })],
+      keys: [
+        create(RuleKeysSchema, { rule, byRejections: [keyOf("ada"), keyOf("x".repeat(65)), keyOf("€".repeat(22))] }),
+      ],
     });
     pod.observed(observation);
     pass(500);
@@ -108,6 +110,26 @@ describe("ObserveHub", () => {
     pod.left();
     pass(500);
     expect(received.map((each) => [each.fleet, each.pods, each.counts?.totals?.decisions])).toEqual([["web", 0, [3]]]);
+  });
+
+  it("has the keys of all observations of a second, and replaces them with those of the next", () => {
+    const rules = ["user", "path"].map((key) => create(RuleNameSchema, { domain: "shop", path: `shop.${key}` }));
+    let shown: readonly (string | undefined)[] = [];
+    hub.watch({ fleet: "web", keysOf: rules }, (of) => {
+      shown = of(true).flatMap(({ keys }) => keys.map((each) => each.keys?.rule?.path));
+    });
+    const pod = addPod();
+    const observation = (atSeconds: number, rule?: (typeof rules)[number]) =>
+      create(ObservationSchema, {
+        ...decisions(1, { atSeconds }),
+        keys: rule ? [create(RuleKeysSchema, { rule, rejections: 1n })] : [],
+      });
+    for (const rule of rules) pod.observed(observation(-1, rule));
+    pass(500);
+    expect(shown).toEqual(["shop.user", "shop.path"]);
+    pod.observed(observation(0, rules[1]));
+    pass(500);
+    expect(shown).toEqual(["shop.path"]);
   });
 
   it("forgets everything when the last watcher has left, and wants nothing then", () => {

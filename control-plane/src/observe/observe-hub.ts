@@ -22,10 +22,10 @@ const KEYED_RULES_MAX = 32;
  */
 const PAST_TAKEN_SECONDS = 5;
 
-/** Most values of a key, longest name of a level, and longest value or hash; longer keys are dropped. */
+/** Most values of a key, and longest name of a level and longest value or hash in bytes; longer keys are dropped. */
 const VALUES_MAX = 8;
-const NAME_MAX_LENGTH = 1024;
-const TEXT_MAX_LENGTH = 64;
+const NAME_MAX_BYTES = 1024;
+const TEXT_MAX_BYTES = 64;
 
 /** A clock that differs by so much, in seconds, is corrected. */
 const SKEW_MAX_SECONDS = 5;
@@ -83,8 +83,9 @@ interface Watcher {
 
 interface Observed {
   readonly pod: ReportingPod;
-  /** The last keys of each rule. */
-  keys: ReadonlyMap<string, RuleKeys>;
+  /** The last keys of each rule, and the second that they came with: it may come in several observations. */
+  keys: Map<string, RuleKeys>;
+  keysAt: bigint | undefined;
   shiftSeconds: number | undefined;
 }
 
@@ -117,7 +118,7 @@ export class ObserveHub implements Part {
 
   /** Adds a pod, and asks it for what is wanted. */
   add(pod: ReportingPod): PodObserver {
-    const observed: Observed = { pod, keys: new Map(), shiftSeconds: undefined };
+    const observed: Observed = { pod, keys: new Map(), keysAt: undefined, shiftSeconds: undefined };
     this.#pods.add(observed);
     pod.want(this.#wantedOf(pod.fleet));
     return {
@@ -201,9 +202,12 @@ export class ObserveHub implements Part {
     const known = (rule: RuleName | undefined): boolean => rule !== undefined && pod.hasRule(rule);
     const isPast = observation.stepSeconds >= STEP_SECONDS;
     if (!isPast) {
-      const keys = observation.keys.filter(({ rule }) => known(rule)).slice(0, KEYED_RULES_MAX);
+      if (observation.startSeconds !== observed.keysAt) observed.keys = new Map();
+      observed.keysAt = observation.startSeconds;
       this.#merged.delete(pod.fleet);
-      observed.keys = new Map(keys.flatMap((each) => (each.rule ? [[ruleId(each.rule), cutKeys(each)] as const] : [])));
+      for (const each of observation.keys)
+        if (each.rule && known(each.rule) && observed.keys.size < KEYED_RULES_MAX)
+          observed.keys.set(ruleId(each.rule), cutKeys(each));
     } else if (nowSeconds > fleet.beganSeconds + PAST_TAKEN_SECONDS) return;
     observed.shiftSeconds ??= shiftOf(observation, nowSeconds);
     const counts = { ...observation, rules: observation.rules.filter(({ rule }) => known(rule)) };
@@ -250,7 +254,8 @@ function isBounded({ values }: RuleKeys["byHits"][number]): boolean {
     values.length <= VALUES_MAX &&
     values.every(
       ({ key, shown }) =>
-        key.length <= NAME_MAX_LENGTH && (shown.value === undefined || shown.value.length <= TEXT_MAX_LENGTH),
+        Buffer.byteLength(key) <= NAME_MAX_BYTES &&
+        (shown.value === undefined || Buffer.byteLength(shown.value) <= TEXT_MAX_BYTES),
     )
   );
 }
