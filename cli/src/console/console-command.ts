@@ -1,5 +1,4 @@
 // The command `weir console`: serves the page on this machine until it is interrupted.
-import { spawn } from "node:child_process";
 import { setInterval } from "node:timers/promises";
 
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
@@ -16,6 +15,7 @@ import {
 import { type ConsoleArguments, parseConsoleArguments } from "./arguments.ts";
 import { ForwardedReplicas } from "./forwarded-replicas.ts";
 import { LocalServer } from "./local-server.ts";
+import { openBrowser } from "./open-browser.ts";
 
 /** Runs the command with the arguments after its name; returns the exit code. */
 export async function runConsole(
@@ -46,6 +46,7 @@ async function serve(
   environment: RolloutEnvironment,
 ): Promise<number> {
   const { signal, env } = context;
+  let removeFile = (): void => undefined;
   const replicas = new ForwardedReplicas(servers, access, { ...environment, env });
   const server = new LocalServer(replicas);
   try {
@@ -56,22 +57,19 @@ async function serve(
     }
     const url = await server.start();
     context.stdout(`The console is at ${url}\nCtrl-C ends it.\n`);
-    if (opensBrowser) openBrowser(url, context);
+    if (opensBrowser) {
+      const failed = (program: string): void =>
+        context.stderr(`weir console: cannot start ${program}: open the URL in a browser\n`);
+      removeFile = openBrowser(url, failed);
+    }
     for await (const _ of setInterval(environment.lookupIntervalMs, undefined, { signal })) await replicas.lookUp();
     return EXIT_OK;
   } catch (error) {
     if (signal.aborted) return EXIT_OK; // The interval ends so.
     throw error;
   } finally {
+    removeFile();
     replicas.close();
     await server.stop();
   }
-}
-
-/** Starts the browser of this machine's user; without one the URL is on the terminal. */
-function openBrowser(url: string, { stderr }: Pick<RolloutContext, "stderr">): void {
-  const program = process.platform === "darwin" ? "open" : "xdg-open";
-  const started = spawn(program, [url], { stdio: "ignore", detached: true });
-  started.on("error", () => stderr(`weir console: cannot start ${program}: open the URL in a browser\n`));
-  started.unref();
 }

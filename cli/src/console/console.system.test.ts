@@ -1,5 +1,5 @@
 // `weir console` with two control planes as processes, a scripted pod on each, and a real browser.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { startSource } from "@weir/harness/processes/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import type { Program } from "@weir/harness/processes/start-process";
 import { startBrowser } from "@weir/harness/weir/browser";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { PROCESS } from "../rollout/rollout-command.ts";
 import { runConsole } from "./console-command.ts";
@@ -53,8 +53,13 @@ async function startReplica(nodeId: string): Promise<Replica> {
   return { url: `http://127.0.0.1:${consolePort}`, program };
 }
 
-/** Runs the command; `end` interrupts it and resolves with its exit code. */
+/** Runs the command without a browser; `end` interrupts it and resolves with its exit code. */
 async function start(...servers: readonly string[]) {
+  return await run("--no-open", ...servers.flatMap((server) => ["--server", server]));
+}
+
+/** Runs the command with these arguments. */
+async function run(...args: readonly string[]) {
   const stop = new AbortController();
   const output = { stdout: "", stderr: "" };
   const context = {
@@ -63,7 +68,6 @@ async function start(...servers: readonly string[]) {
     signal: stop.signal,
     env: {},
   };
-  const args = ["--no-open", ...servers.flatMap((server) => ["--server", server])];
   const ended = runConsole(context, args, { ...PROCESS, lookupIntervalMs: 200 });
   const end = async (): Promise<number> => {
     stop.abort();
@@ -149,6 +153,29 @@ describe("weir console", () => {
     expect(await ask(origin, "/console/session", { method: "POST", body: token, headers: { origin } })).toMatchObject({
       status: 204,
     });
+  });
+
+  it("starts the browser with a file that only this user reads, and removes it", async () => {
+    const replica = await startReplica("web/pod-1");
+    const program = join(folder, "xdg-open");
+    writeFileSync(
+      program,
+      `#!/bin/sh\necho "$@" > ${folder}/arguments.new && mv ${folder}/arguments.new ${folder}/arguments\n`,
+    );
+    chmodSync(program, 0o755);
+    vi.stubEnv("PATH", `${folder}:${process.env["PATH"] ?? ""}`);
+    const { url, origin, end } = await run("--server", replica.url);
+    vi.unstubAllEnvs();
+    const path = await eventually("the browser", () => readFileSync(join(folder, "arguments"), "utf8").trim());
+    expect([statSync(path).mode & 0o777, readFileSync(path, "utf8").includes(url)]).toEqual([0o600, true]);
+    const browser = await startBrowser();
+    running.push({ stop: () => browser.close() });
+    const page = await browser.newPage();
+    await page.goto(`file://${path}`);
+    await page.getByRole("table", { name: "Pods" }).waitFor();
+    expect(page.url()).toBe(`${origin}/#/`);
+    await end();
+    expect(existsSync(path)).toBe(false);
   });
 
   it("shows the pods of all replicas, says when one is lost, and ends with all that it opened", async () => {

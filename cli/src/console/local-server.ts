@@ -75,10 +75,13 @@ export class LocalServer {
   }
 
   /** Why the request is not one of the page; undefined: it is. */
-  #refusal({ headers: { host, origin, "sec-fetch-site": site = "none" } }: IncomingMessage): string | undefined {
+  #refusal({ method, url, headers }: IncomingMessage): string | undefined {
+    const { host, origin, "sec-fetch-site": site = "none", "sec-fetch-dest": destination } = headers;
     if (`http://${host}` !== this.#origin) return `ask for it by ${this.#origin}`;
+    // A link to the page, such as that of the file that opens it: it is the same for all, and no frame may have it.
+    const isLink = method === "GET" && url === "/" && destination === "document";
     const isOwn = (origin === undefined || origin === this.#origin) && ["none", "same-origin"].includes(site);
-    return isOwn ? undefined : "a web page of another origin may not ask for it";
+    return isOwn || isLink ? undefined : "a web page of another origin may not ask for it";
   }
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
