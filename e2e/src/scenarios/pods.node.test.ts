@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { NodeAccess, type NodePod, SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { launcher, runCommand } from "@weir/harness/processes/programs";
 import { startProgram } from "@weir/harness/processes/start-process";
+import { PodClient } from "@weir/harness/weir/pod";
 import { manifestOf } from "@weir/harness/weir/weir";
 
 const NAMESPACE = "pods";
@@ -96,10 +97,27 @@ describe("the pods of the installed product", () => {
       output: /^\S+ 1 resource served and ACKed by the only pod$/m,
     },
   ])("answer kubectl weir $command", async ({ command, code, output }) => {
-    const { kubectlPath, kubeconfigPath, folder } = node.cluster;
-    const PATH = [dirname(launcher("weir")), dirname(kubectlPath), "/usr/bin", "/bin"].join(delimiter);
-    const options = { cwd: folder, env: { PATH, KUBECONFIG: kubeconfigPath } };
-    const result = await runCommand(`kubectl weir ${command} -n ${NAMESPACE}`, options);
+    const result = await runCommand(`kubectl weir ${command} -n ${NAMESPACE}`, terminal());
     expect([result.code, result.stdout + result.stderr]).toEqual([code, expect.stringMatching(output)]);
   });
+
+  it("show what they count to kubectl weir top", async () => {
+    const pod = new PodClient(`http://${(await podOf("weir-ratelimit", NAMESPACE)).address}:8080`);
+    for (let call = 0; call < 3; call++) await pod.ask("pods", { user: "bob" });
+    const fleet = `${NAMESPACE}.core`;
+    await eventually("the counts", async () => {
+      const { code, stdout } = await runCommand(`kubectl weir top keys --fleet ${fleet} --once -o json`, terminal());
+      expect(code).toBe(0);
+      expect((JSON.parse(stdout) as { rules: unknown }).rules).toMatchObject([
+        { path: "pods.user", keys: { byRejections: [{ values: [{ hash: expect.any(String) as unknown }] }] } },
+      ]);
+    });
+  });
+
+  /** Where kubectl finds its plugin and the cluster. */
+  function terminal() {
+    const { kubectlPath, kubeconfigPath, folder } = node.cluster;
+    const PATH = [dirname(launcher("weir")), dirname(kubectlPath), "/usr/bin", "/bin"].join(delimiter);
+    return { cwd: folder, env: { PATH, KUBECONFIG: kubeconfigPath } };
+  }
 });

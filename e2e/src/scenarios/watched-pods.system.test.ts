@@ -1,9 +1,10 @@
-// `weir top` with the real programs: pods over mutual TLS on two replicas of the control plane.
+// `weir top` and the page with the real programs: pods over mutual TLS on two replicas of the control plane.
 import { eventually } from "@weir/harness/processes/eventually";
 import { launcher, ROOT, runCommand } from "@weir/harness/processes/programs";
-import type { Program } from "@weir/harness/processes/start-process";
+import { type Program, startProgram } from "@weir/harness/processes/start-process";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { RateLimitClient } from "@weir/harness/servers/rate-limit-client";
+import { startBrowser } from "@weir/harness/weir/browser";
 import { startPod } from "@weir/harness/weir/pod";
 import { makeCertificates, type Replica, type ReplicaCertificates, startReplica } from "@weir/harness/weir/replica";
 import { limitManifest, manifestOf, saveManifest } from "@weir/harness/weir/weir";
@@ -117,5 +118,36 @@ describe("watched pods", () => {
         { key: "path", isCut: false },
       ]);
     });
+  });
+
+  it("show what they count under load on the page, and what is left when a replica is killed", async () => {
+    const servers = replicas.flatMap(({ ports }) => ["-s", `127.0.0.1:${ports.controlPlaneConsole}`]);
+    const program = startProgram(launcher("weir"), ["console", "--no-open", ...servers]);
+    running.push(program);
+    const browser = await startBrowser();
+    try {
+      const page = await browser.newPage();
+      await page.goto((await program.find(/http:\S+/))[0]);
+      const rules = page.getByRole("table", { name: "Rules with most rejections in the last ten minutes" });
+      await rules.waitFor();
+      const overLimit = async (): Promise<number> => {
+        const row = rules.locator("tr", { has: page.getByRole("link", { name: "shop.user", exact: true }) });
+        return Number((await row.locator("td[data-head='Over limit']").innerText()).replaceAll(/\D/g, ""));
+      };
+      const pods = page.getByRole("table", { name: "Pods" });
+      await eventually("the pods", async () => expect(await pods.locator("tbody tr").count()).toBe(3));
+      await eventually("the past of both", async () => expect(await overLimit()).toBe(6));
+      const load = clients.flatMap((client) => Array.from({ length: 200 }, () => client.call(ADA)));
+      await Promise.all(load);
+      await eventually("their rejections", async () => expect(await overLimit()).toBe(406));
+      replicas[1]!.process.kill();
+      await page.getByText(/^No news from .* Connecting again\.$/).waitFor();
+      // Its pod knows no other replica.
+      await eventually("the pods that are left", async () => expect(await pods.locator("tbody tr").count()).toBe(2));
+      await clients[0]!.call(ADA);
+      await eventually("what it counts", async () => expect(await overLimit()).toBe(204));
+    } finally {
+      await browser.close();
+    }
   });
 });
