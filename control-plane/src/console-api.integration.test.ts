@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { silentLog } from "@weir/common/log/log";
+import { createLog } from "@weir/common/log/log";
 import type { ObserveStream } from "@weir/harness/ads/observe-stream";
 import { ACK, ScriptedPod, type ScriptedPodOptions } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
@@ -75,12 +75,14 @@ describe("API of the console", () => {
   let folder: string;
   let controlPlane: ControlPlane;
   let port: number;
+  let lines: string[];
   const closing: { close(): void }[] = [];
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "weir-console-api-"));
     writeFileSync(join(folder, "a.yaml"), manifest({ name: "a", domain: "alpha" }));
     port = await reservePort();
+    lines = [];
   });
 
   afterEach(async () => {
@@ -94,7 +96,8 @@ describe("API of the console", () => {
     const settings = parseSettings({
       ...{ SOURCE_DIRECTORY: folder, CONSOLE_PORT: String(port), ...listeners, ...security },
     });
-    controlPlane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
+    const log = createLog({ level: "info", format: "json", write: (line) => void lines.push(line) });
+    controlPlane = new ControlPlane({ log, clock: Date.now, tracer: undefined }, settings);
     await controlPlane.lifecycle.start();
   }
 
@@ -255,6 +258,21 @@ describe("API of the console", () => {
     expect((await stream.ended).code).toBe(RESOURCE_EXHAUSTED);
   });
 
+  it("ends the stream of a pod that sends too much, and logs the pod", async () => {
+    await start();
+    const stream = observe(await connectPod());
+    watch();
+    await eventually("what is wanted", () => expect(stream.wanted.at(-1)?.totals).toBe(true));
+    const value = second({ hits: 1, overLimit: 1 });
+    // Twice as many as ten seconds may have: they may begin in between.
+    for (let message = 0; message < 1024; message++) stream.send({ case: "observation", value });
+    const end = await stream.ended;
+    expect([end.code, end.details]).toEqual([RESOURCE_EXHAUSTED, "more than 33554432 bytes have come in 10 s"]);
+    expect(lines.filter((line) => line.includes("it sends too much"))).toEqual([
+      expect.stringContaining('"pod":"web/pod-1"'),
+    ]);
+  });
+
   it("sends pods the key of their fleet over TLS, the same after a restart", async () => {
     const certificates = await createTestCertificates();
     const { certPath, keyPath, caPath } = certificates.server;
@@ -277,13 +295,18 @@ describe("API of the console", () => {
     const client = createClient(ConsoleService, transport());
     const rules = [USER, { domain: "alpha", path: "alpha.unknown" }, { domain: "beta", path: "beta.user" }];
     const before = { rule: USER, namespace: "default", name: "a", field: "spec.descriptors[0].rateLimit" };
-    const shown = await client.getRules({ fleet: "web", rules });
-    expect(shown.rules).toMatchObject([{ ...before, limit: "5 per minute", earlierLimit: "", shadowMode: false }]);
+    const shown = await client.getRules({ fleet: "web", rules, withDifference: true });
+    expect(shown.rules).toMatchObject([
+      { ...before, limit: "5 per minute", earlierLimit: "", shadowMode: false, difference: "" },
+    ]);
     writeFileSync(join(folder, "a.yaml"), manifest({ name: "a", domain: "alpha", requestsPerUnit: 7 }));
     await eventually("the edit", async () => {
-      const { rules: edited } = await client.getRules({ fleet: "web", rules });
-      expect(edited).toMatchObject([{ ...before, limit: "7 per minute", earlierLimit: "5 per minute" }]);
+      const { rules: edited } = await client.getRules({ fleet: "web", rules, withDifference: true });
+      const difference = expect.stringMatching(/^- +requestsPerUnit: 5\n\+ +requestsPerUnit: 7$/m) as unknown;
+      expect(edited).toMatchObject([{ ...before, limit: "7 per minute", earlierLimit: "5 per minute", difference }]);
     });
+    const { rules: without } = await client.getRules({ fleet: "web", rules });
+    expect(without[0]?.difference).toBe("");
   });
 
   it("lists the changes since the start, the newest first", async () => {

@@ -157,13 +157,26 @@ describe("page of the console", () => {
     await page.close();
   });
 
+  it("shows what differs between a resource and the revision before", async () => {
+    const page = await browser.newPage();
+    await fleet.addResource("edited", "edited", ["one"]);
+    await fleet.addResource("edited", "edited", ["one", "two"]);
+    await page.goto(`http://127.0.0.1:${fleet.port}/#/rule/web/edited/edited.user_one`);
+    const region = page.getByRole("region", { name: "Changed since the revision before" });
+    await eventually("the difference", async () => {
+      expect(await region.innerText()).toMatch(/^\+ +- key: user\n\+ +value: two$/m);
+    });
+    await page.close();
+  });
+
   it("lists the last changes, the newest first", async () => {
     const { page } = await open("#/rollouts", "Last changes");
     await fleet.addResource("late", "late", ["newer"]);
     const changes = page.getByRole("table", { name: "Last changes" });
     await eventually("the edit", async () => {
       const rows = await changes.locator("tbody tr").allInnerTexts();
-      expect(rows.map((row) => row.split(/\s*\n\s*/).slice(1, 4))).toEqual([
+      const shown = [rows[0], rows.at(-1)].map((row) => row?.split(/\s*\n\s*/).slice(1, 4));
+      expect(shown).toEqual([
         ["default/late", "edited", "every"],
         ["default/late", "added", "every"],
       ]);

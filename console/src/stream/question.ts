@@ -41,7 +41,7 @@ export function questionOf(route: Route | undefined): Question | undefined {
   switch (route?.view) {
     case "rule": {
       const { fleet, domain, path } = route.rule;
-      return { method: "GetRules", request: { fleet, rules: [{ domain, path }] } };
+      return { method: "GetRules", request: { fleet, rules: [{ domain, path }], withDifference: true } };
     }
     case "rollouts":
       return { method: "ListChanges", request: {} };

@@ -9,6 +9,7 @@ import { counted, countText, rateText, shareText, sinceText, timeText } from "..
 import { resourceState } from "../model/rollouts.ts";
 import { countsOf, type KeyRow, type KeyTable, keyTables, ownersOf, rejectingSince } from "../model/rules.ts";
 import { routeLink, type RuleAddress } from "../route.ts";
+import { visible } from "../model/visible.ts";
 import { responseTo } from "../stream/question.ts";
 import { badge, fact, outside, section, table } from "./parts.ts";
 import { plot } from "./plot.ts";
@@ -25,6 +26,7 @@ export function rulePage(rule: RuleAddress, merged: Merged): readonly (Element |
   const fleet = merged.fleets.find(({ name }) => name === rule.fleet);
   return [
     h("dl", { class: "facts" }, facts(rule, merged, fleet)),
+    ...changed(responseTo("GetRules", merged.answer)?.rules ?? []),
     section("Last ten minutes", plots(rule, fleet)),
     ...keys(rule, fleet),
   ];
@@ -80,6 +82,20 @@ function limits(infos: readonly RuleInfo[] | undefined): Content {
     " ",
     h("code", null, field),
   ]);
+}
+
+/** What differs between the last revision and the one before. */
+function changed(infos: readonly RuleInfo[]): readonly Element[] {
+  const differences = infos.map(({ difference }) => difference).filter((text) => text !== "");
+  if (differences.length === 0) return [];
+  const tones: Readonly<Record<string, string>> = { "-": "bad", "+": "good" };
+  const line = (text: string): Element => h("span", { class: tones[text.charAt(0)] }, `${visible(text)}\n`);
+  return [
+    section(
+      "Changed since the revision before",
+      differences.map((text) => h("pre", null, text.split("\n").map(line))),
+    ),
+  ];
 }
 
 function coverage(fleet: MergedFleetCounts | undefined): string {

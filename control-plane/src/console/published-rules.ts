@@ -1,5 +1,6 @@
 // The rules that the pods of a fleet are sent: their limits, and which of them limits a request. Pure.
 import { create } from "@bufbuild/protobuf";
+import { specText } from "@weir/crds/rate-limit-config/manifest/spec-text";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
 import { type ExplainedLevel, explainRequest, type Verdict } from "@weir/limits/explain/explain";
 import { limitText } from "@weir/limits/explain/limit-text";
@@ -17,6 +18,7 @@ import { limitsIn, revisionOfDomain } from "../observe/known-rules.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import type { Revision } from "../snapshot/revision.ts";
 import type { PlacedLimit } from "../translate/limits-of-resource.ts";
+import { lineDifference } from "./line-difference.ts";
 
 /** Most candidates of a level in an answer. */
 const CANDIDATES_MAX = 100;
@@ -25,7 +27,10 @@ const CANDIDATES_MAX = 100;
 export type PublishedRules = Pick<Publisher, "snapshotFor" | "revisionsOf">;
 
 /** The limits of rules; rules that the fleet does not have are left out. */
-export function getRules(published: PublishedRules, { fleet, rules }: GetRulesRequest): GetRulesResponse {
+export function getRules(
+  published: PublishedRules,
+  { fleet, rules, withDifference }: GetRulesRequest,
+): GetRulesResponse {
   const found = rules.flatMap(({ domain, path }) => {
     const revision = revisionOf(published, fleet, domain);
     const limit = revision && limitsIn(revision).get(path);
@@ -39,6 +44,7 @@ export function getRules(published: PublishedRules, { fleet, rules }: GetRulesRe
       ...{ rule: { domain, path }, namespace, name: key.slice(namespace.length + 1) },
       ...{ field: limit.field, limit: text, shadowMode: limit.shadowMode },
       earlierLimit: earlierText === text ? "" : earlierText,
+      difference: withDifference && earlier !== undefined ? differenceOf(earlier, revision) : "",
     };
   });
   return create(GetRulesResponseSchema, { rules: found });
@@ -90,6 +96,17 @@ function distance({ verdict }: { readonly verdict: Verdict }): number {
 function revisionOf(published: PublishedRules, fleet: string, domain: string): Revision | undefined {
   const snapshot = published.snapshotFor(fleet);
   return snapshot && revisionOfDomain(snapshot, domain);
+}
+
+/** Of revisions that were asked for: pages ask again and again. */
+const differences = new WeakMap<Revision, { readonly earlier: Revision; readonly text: string }>();
+
+function differenceOf(earlier: Revision, revision: Revision): string {
+  const known = differences.get(revision);
+  if (known?.earlier === earlier) return known.text;
+  const text = lineDifference(specText(earlier.manifest), specText(revision.manifest));
+  differences.set(revision, { earlier, text });
+  return text;
 }
 
 function textOf(placed: PlacedLimit | undefined): string {
