@@ -9,7 +9,7 @@ ARG BUILD_BASE=docker.io/library/node:26.10.0-bookworm
 FROM ${BUILD_BASE} AS build
 WORKDIR /weir
 COPY . .
-RUN npm ci --loglevel=error && npx tsc -b tsconfig.build.json && node_modules/.bin/node tools/console/build-page.ts && node_modules/.bin/node tools/images/collect.ts /collected
+RUN npm ci --loglevel=error && npx tsc -b tsconfig.build.json && node_modules/.bin/node tools/pages/build-pages.ts && node_modules/.bin/node tools/images/collect.ts /collected
 
 # A stage of its own, so that `--build-context collected=FOLDER` can replace it.
 FROM scratch AS collected

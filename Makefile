@@ -27,7 +27,7 @@ setup: $(INSTALLED) ## Install the packages (the other tasks do this by themselv
 build: $(INSTALLED) ## Compile everything; the programs are then node_modules/.bin/weir*
 	@echo "==> Building"
 	@tsc -b tsconfig.build.json
-	@node tools/console/build-page.ts
+	@node tools/pages/build-pages.ts
 
 run: build ## Build, then run the whole system on this machine; Ctrl-C stops it
 	@exec node --enable-source-maps dev/dist/run.js $(ARGS)

@@ -138,6 +138,7 @@ export const WORKSPACES: readonly Workspace[] = [
     mayImport: ["proto", "common"],
     testsMayImport: ["harness"],
     order: [
+      "client",
       "errors.ts",
       "fairness",
       "mail",

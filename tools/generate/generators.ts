@@ -24,6 +24,7 @@ export const GENERATORS: readonly Generator[] = [
   fromSource("errors", "tools/generate/error-docs.ts"),
   fromSource("settings", "tools/generate/settings-docs.ts"),
   fromSource("account API", "tools/generate/account-docs.ts"),
+  fromSource("account client", "tools/generate/account-client.ts"),
   fromSource("conformance", "tools/generate/conformance-docs.ts"),
   fromSource("benchmarks", "tools/generate/benchmark-docs.ts"),
   fromSource("operations", "tools/generate/operations-docs.ts"),

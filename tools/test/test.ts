@@ -63,7 +63,7 @@ async function buildAndTest(): Promise<readonly Tally[]> {
   console.log("==> Building");
   const build = [
     { name: "build", command: ["tsc", "-b", "tsconfig.build.json"] },
-    { name: "page", command: ["node", "tools/console/build-page.ts"] },
+    { name: "pages", command: ["node", "tools/pages/build-pages.ts"] },
   ];
   const built = await check(build, console.log);
   const gates = backgroundGates();

@@ -19,6 +19,7 @@ import { limitAddress } from "./limit-steps.ts";
 import { serveMedia } from "./media-route.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
 import { traceRequests } from "./request-span.ts";
+import { CLIENT_FILE, serveStatic } from "./static-route.ts";
 import { ACCOUNT_ROUTES, type AccountRoute, type CallMethod, type CallName, KEY_SET_PATH } from "../api/routes.ts";
 
 /** Called once for every answered request. */
@@ -78,6 +79,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   addAccountRoutes(routes, deps);
   if (deps.media !== undefined) addRoute(routes, /^\/media\/.*/, "/media/:key", { get: [serveMedia(deps.media)] });
   addRoute(routes, KEY_SET_PATH, KEY_SET_PATH, { get: [serveKeySet(deps.accessKeys, deps.log)] });
+  addRoute(routes, "/client.js", "/client.js", { get: [serveStatic(CLIENT_FILE)] });
   addRoute(routes, "/openapi.json", "/openapi.json", { get: [answerDocument] });
   addRoute(routes, "/healthz", "/healthz", { get: [answerHealth] });
   addRoute(routes, "/readyz", "/readyz", { get: [answerReadiness(deps.health)] });
