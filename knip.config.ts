@@ -31,6 +31,7 @@ const config: KnipConfig = ({ production = false }) => ({
       // Launchers, proto/generate.sh and tools/gates/check-openapi.ts run them.
       ignoreDependencies: ["node", "@bufbuild/buf", "@bufbuild/protoc-gen-es", "@redocly/cli"],
     },
+    account: { entry: ["src/page/main.ts!", "src/**/*.suite.ts!"], project: ["src/**/*.ts!", "!src/**/*.test.ts!"] },
     console: { entry: ["src/main.ts!"], project: ["src/**/*.ts!", "!src/**/*.test.ts!"] },
     "control-plane": {
       entry: ["src/**/*.suite.ts!"],

@@ -139,6 +139,7 @@ export const WORKSPACES: readonly Workspace[] = [
     testsMayImport: ["harness"],
     order: [
       "client",
+      "page",
       "errors.ts",
       "fairness",
       "mail",

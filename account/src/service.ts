@@ -18,6 +18,7 @@ import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
 import { MailCalls } from "./http/mail-routes.ts";
 import { ProfileCalls } from "./http/profile-routes.ts";
+import type { PageFacts } from "./http/page-routes.ts";
 import { createUploadBudget } from "./http/registration-form.ts";
 import { ACCOUNT_ROUTES } from "./api/routes.ts";
 import { createMailer, type Mail, type Mailer, type MailSettings } from "./mail/mailer.ts";
@@ -95,7 +96,8 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
     events: metrics.throttleEvents,
   });
   const mail = new LateMailer();
-  const parts = { mail, clock, keys, labelKey, store, media: media.store, images, metrics, passwordRules, throttle };
+  const stores = { keys, labelKey, store, media: media.store, images };
+  const parts = { ...stores, mail, url, clock, metrics, passwordRules, throttle };
   const calls = createCalls(settings, parts);
   const health = new Health({ ping: () => store.ping(), monotonicMs });
   const origins: OriginOptions = {
@@ -190,6 +192,8 @@ class LateMailer {
 /** The dependencies of the calls. */
 interface CallParts {
   readonly mail: Pick<Mailer, "send">;
+  /** Origin under which browsers reach the service. */
+  readonly url: () => string;
   readonly clock: () => number;
   readonly keys: KeySourcePart;
   readonly labelKey: KeyObject;
@@ -203,8 +207,8 @@ interface CallParts {
 
 function createCalls(
   settings: Settings,
-  { mail, clock, keys, labelKey, store, media, images, metrics, passwordRules, throttle }: CallParts,
-): Pick<AppDeps, "handlers" | "limitSession" | "hasMail" | "accessKeys"> & {
+  { mail, url, clock, keys, labelKey, store, media, images, metrics, passwordRules, throttle }: CallParts,
+): Pick<AppDeps, "handlers" | "limitSession" | "hasMail" | "accessKeys" | "page"> & {
   readonly settleMails: () => Promise<void>;
 } {
   const tokenOptions = {
@@ -254,13 +258,25 @@ function createCalls(
   const { limit: limitSession, ...profile } = new ProfileCalls(account, options);
   const mailDeps = {
     ...{ ...account, mailer: mail, newToken: () => randomBytes(32) },
-    linkUrl: settings.mail.kind === "off" ? "" : settings.mail.linkUrl,
+    linkUrl: () => (settings.mail.kind === "off" ? undefined : settings.mail.linkUrl) ?? `${url()}/`,
   };
   const { settle, ...mails } = new MailCalls(mailDeps, options);
   return {
     handlers: { register, login, refreshToken, currentUser, logout, ...profile, ...mails },
     ...{ limitSession, settleMails: settle, hasMail: settings.mail.kind !== "off" },
     accessKeys: () => keys.current().access,
+    page: settings.hasPage ? pageOf(settings, media) : undefined,
+  };
+}
+
+/** What the page must know of the service. */
+function pageOf(settings: Settings, media: Pick<MediaStore, "url">): PageFacts {
+  return {
+    mail: settings.mail.kind !== "off",
+    avatarRequired: settings.avatarRequired,
+    avatarMaxBytes: settings.avatarMaxBytes,
+    passwordMinLength: settings.passwordMinLength,
+    imageOrigin: () => new URL(media.url("avatar")).origin,
   };
 }
 

@@ -35,6 +35,7 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
     { name: "types", command: ["tsc", "-p", "tsconfig.json"] },
     // For a browser, not for Node.js.
     { name: "types-console", command: ["tsc", "-p", "console/tsconfig.json"] },
+    { name: "types-account-page", command: ["tsc", "-p", "account/src/page/tsconfig.json"] },
     {
       name: "format",
       command: [

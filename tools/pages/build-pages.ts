@@ -1,5 +1,5 @@
-// Builds what browsers load: the page of the console into console/dist/page; the client of the account service
-// into account/dist/static. Each is one script, next to the files that need no build.
+// Builds what browsers load: the page of the console into console/dist/page; the client and the page of the account
+// service into account/dist/static. Each is one script, next to the files that need no build.
 import { cpSync, rmSync } from "node:fs";
 
 import { build } from "esbuild";
@@ -9,8 +9,10 @@ const ACCOUNT = "account/dist/static";
 
 for (const folder of [CONSOLE, ACCOUNT]) rmSync(folder, { recursive: true, force: true });
 cpSync("console/page", CONSOLE, { recursive: true });
+cpSync("account/page", ACCOUNT, { recursive: true });
 await bundle("console/src/main.ts", `${CONSOLE}/console.js`);
 await bundle("account/src/client/account-client.ts", `${ACCOUNT}/client.js`);
+await bundle("account/src/page/main.ts", `${ACCOUNT}/page.js`);
 
 async function bundle(entry: string, outfile: string): Promise<void> {
   await build({

@@ -17,6 +17,7 @@ import { READ_JSON_BODY } from "./json-body.ts";
 import { serveKeySet } from "./key-set-route.ts";
 import { limitAddress } from "./limit-steps.ts";
 import { serveMedia } from "./media-route.ts";
+import { type PageFacts, pageRoutes } from "./page-routes.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
 import { traceRequests } from "./request-span.ts";
 import { CLIENT_FILE, serveStatic } from "./static-route.ts";
@@ -43,6 +44,8 @@ export interface AppDeps {
   readonly accessKeys: () => KeyRing;
   /** The store whose images are served here; undefined when another server has them. */
   readonly media: LocalMediaStore | undefined;
+  /** Undefined: no page is served. */
+  readonly page: PageFacts | undefined;
   readonly health: Pick<Health, "isReady" | "isDraining">;
   readonly log: Log;
   readonly tracing: Tracing;
@@ -80,6 +83,8 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   if (deps.media !== undefined) addRoute(routes, /^\/media\/.*/, "/media/:key", { get: [serveMedia(deps.media)] });
   addRoute(routes, KEY_SET_PATH, KEY_SET_PATH, { get: [serveKeySet(deps.accessKeys, deps.log)] });
   addRoute(routes, "/client.js", "/client.js", { get: [serveStatic(CLIENT_FILE)] });
+  for (const [path, answer] of deps.page === undefined ? [] : pageRoutes(deps.page))
+    addRoute(routes, path, path, { get: [answer] });
   addRoute(routes, "/openapi.json", "/openapi.json", { get: [answerDocument] });
   addRoute(routes, "/healthz", "/healthz", { get: [answerHealth] });
   addRoute(routes, "/readyz", "/readyz", { get: [answerReadiness(deps.health)] });

@@ -151,7 +151,7 @@ describe("answers to pages", () => {
     expect(answer.json["message"]).not.toBe("");
   });
 
-  it.each(["/api/v1/user/current-user/", "/API/v1/user/current-user", "/api/v1/user", "/", "/metrics"])(
+  it.each(["/api/v1/user/current-user/", "/API/v1/user/current-user", "/api/v1/user", "/page", "/metrics"])(
     "are 404 for %s",
     async (path) => {
       const answer = await service.call({ path, headers: { Cookie: cookie } });

@@ -29,6 +29,7 @@ beforeEach(async () => {
       throttle: { decide: () => Promise.resolve({ isAllowed: true, headers: [] }) },
       accessKeys: () => ({ verifying: new Map() }) as unknown as KeyRing,
       media: undefined,
+      page: undefined,
       health: { isReady: () => Promise.resolve(false), isDraining: () => false },
       log: createLog({ level: "info", format: "json", write: (line) => lines.push(line) }),
       tracing: { tracer: undefined, extract: undefined, inject: undefined, stop: () => Promise.resolve() },

@@ -11,12 +11,17 @@ export interface StaticFile {
   readonly contentType: string;
   /** Headers in addition to those of every answer, or in their place. */
   readonly headers?: () => Readonly<Record<string, string>>;
+  /** What is sent of what was built; all when not set. */
+  readonly fill?: (built: string) => string;
 }
+
+/** The type of scripts. */
+export const SCRIPT_TYPE = "text/javascript; charset=utf-8";
 
 /** The client for front ends. Those on other origins may load it, whatever isolates their pages. */
 export const CLIENT_FILE: StaticFile = {
   name: "client.js",
-  contentType: "text/javascript; charset=utf-8",
+  contentType: SCRIPT_TYPE,
   headers: () => ({ "Cross-Origin-Resource-Policy": "cross-origin" }),
 };
 
@@ -33,7 +38,7 @@ interface Content {
 export function serveStatic(file: StaticFile): RequestHandler {
   let loaded: Promise<Content | undefined> | undefined;
   return async (request, response) => {
-    const content = await (loaded ??= readContent(file.name));
+    const content = await (loaded ??= readContent(file));
     if (content === undefined) throw new AccountError("not_found", "This build has no such file: run make build.");
     for (const [header, value] of Object.entries(file.headers?.() ?? {})) response.setHeader(header, value);
     response.setHeader("Cache-Control", "no-cache");
@@ -49,9 +54,10 @@ export function serveStatic(file: StaticFile): RequestHandler {
 }
 
 /** The file; undefined: it was not built. */
-async function readContent(name: string): Promise<Content | undefined> {
+async function readContent({ name, fill }: StaticFile): Promise<Content | undefined> {
   try {
-    const bytes = await readFile(createRequire(import.meta.url).resolve(`@weir/account/static/${name}`));
+    const built = await readFile(createRequire(import.meta.url).resolve(`@weir/account/static/${name}`), "utf8");
+    const bytes = Buffer.from(fill?.(built) ?? built);
     return { bytes, etag: `"${createHash("sha256").update(bytes).digest("base64url")}"` };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

@@ -28,13 +28,14 @@ export interface Mail {
 /** How mails are sent. */
 export type MailSettings =
   | { readonly kind: "off" }
-  | { readonly kind: "log"; readonly linkUrl: string }
+  | { readonly kind: "log"; readonly linkUrl: string | undefined }
   | {
       readonly kind: "smtp";
       /** `smtp` or `smtps`, with user and password if the server wants them. */
       readonly url: Secret;
       readonly from: string;
-      readonly linkUrl: string;
+      /** Undefined: the page of the service. */
+      readonly linkUrl: string | undefined;
       /** Whether `smtp` must become TLS before anything is sent. */
       readonly requireTls: boolean;
     };

@@ -23,6 +23,16 @@ describe("the settings of mail", () => {
   });
 
   it.each([
+    { env: SMTP, linkUrl: undefined }, // The page of the service, wherever it listens.
+    { env: { ...SMTP, PUBLIC_ORIGIN: "http://localhost:8000" }, linkUrl: "http://localhost:8000/" },
+    { env: { ...PRODUCTION, ...SMTP, PAGE: "true" }, linkUrl: "https://account.example.com/" },
+    { env: { ...SMTP, MAIL_LINK_URL: "http://localhost:3000/" }, linkUrl: "http://localhost:3000/" },
+  ])("let links lead to $linkUrl", ({ env, linkUrl }) => {
+    expect(parseSettings(env).mail).toMatchObject({ linkUrl });
+  });
+
+  it.each([
+    { env: { ...SMTP, PAGE: "false" }, problem: /MAIL_LINK_URL/ },
     { env: { ...PRODUCTION, MAIL: "log", MAIL_LINK_URL: "https://app.example.com/" }, problem: /MAIL.*log/ },
     { env: { ...PRODUCTION, ...SMTP }, problem: /MAIL_LINK_URL/ },
     { env: { MAIL: "smtp", MAIL_FROM: "a@example.com" }, problem: /SMTP_URL/ },

@@ -2,8 +2,16 @@
 import type { EnvReader } from "@weir/common/settings/read-env";
 import type { MailSettings } from "../mail/mailer.ts";
 
+/** What the settings of mail follow from. */
+export interface MailSurroundings {
+  readonly isProduction: boolean;
+  /** Whether the service serves a page of its own. */
+  readonly hasPage: boolean;
+  readonly publicOrigin: string | undefined;
+}
+
 /** Reads them; what is fit for development only is refused in production. */
-export function readMail(read: EnvReader, isProduction: boolean): MailSettings {
+export function readMail(read: EnvReader, { isProduction, hasPage, publicOrigin }: MailSurroundings): MailSettings {
   const kind = read.oneOf("MAIL", {
     default: "off",
     choices: ["off", "log", "smtp"],
@@ -17,17 +25,19 @@ export function readMail(read: EnvReader, isProduction: boolean): MailSettings {
   const from = read.optionalString("MAIL_FROM", {
     effect: "With MAIL=smtp: sender of mails, such as Example <accounts@example.com>.",
   });
-  const linkUrl = read.string("MAIL_LINK_URL", {
-    default: "http://localhost:5173/",
+  const set = read.optionalString("MAIL_LINK_URL", {
     effect:
-      "Page of the front end that links in mails lead to; the token is in its fragment, as #verify=… or #reset=….",
+      "Page that links in mails lead to; the token is in its fragment, as #verify=… or #reset=…. Not set, with PAGE the page of the service, which needs PUBLIC_ORIGIN with NODE_ENV=production.",
   });
   if (kind === "off") return { kind };
   if (kind === "log" && isProduction) read.problem("MAIL", kind, "smtp or off with NODE_ENV=production");
-  const page = URL.parse(linkUrl);
+  // In development the page is at the address of the listener, which is known once it listens.
+  const linkUrl = set ?? (hasPage && publicOrigin !== undefined ? `${publicOrigin}/` : undefined);
+  const isOwn = linkUrl === undefined && hasPage && !isProduction;
+  const page = linkUrl === undefined ? null : URL.parse(linkUrl);
   const isPage =
     page !== null && page.hash === "" && (page.protocol === "https:" || (page.protocol === "http:" && !isProduction));
-  if (!isPage)
+  if (!isPage && !isOwn)
     read.problem("MAIL_LINK_URL", linkUrl, "an https URL without fragment, with MAIL; http only in development");
   if (kind === "log") return { kind, linkUrl };
   if (url === undefined || !isServerUrl(url.reveal()))

@@ -25,6 +25,8 @@ export interface Settings extends OriginSettings, ListenerSettings, StorageSetti
   readonly cookies: CookieOptions;
   readonly throttle: ThrottleSettings;
   readonly mail: MailSettings;
+  /** Whether the service serves its page. */
+  readonly hasPage: boolean;
   readonly avatarMaxBytes: number;
   readonly avatarMaxPixels: number;
   readonly avatarRequired: boolean;
@@ -54,10 +56,17 @@ function readSettings(read: EnvReader): Settings {
   const warnings: string[] = [];
   const listeners = readListeners(read, isProduction);
   const storage = readStorage(read, isProduction, warnings);
+  const origins = readOrigins(read, { isProduction, isMediaLocal: storage.media.kind === "local" }, warnings);
+  const hasPage = read.boolean("PAGE", {
+    default: !isProduction,
+    effect:
+      "Whether the service serves, at /, a page on which users register, sign in and manage their account; false by default with NODE_ENV=production.",
+  });
   return {
     isProduction,
     ...listeners,
-    ...readOrigins(read, { isProduction, isMediaLocal: storage.media.kind === "local" }, warnings),
+    ...origins,
+    hasPage,
     ...storage,
     dataDirectory: read.string("DATA_DIR", {
       default: "./data",
@@ -67,7 +76,7 @@ function readSettings(read: EnvReader): Settings {
     cookies: readCookieOptions(read, isProduction, warnings),
     ...readPasswords(read, isProduction),
     throttle: readThrottle(read, warnings),
-    mail: readMail(read, isProduction),
+    mail: readMail(read, { isProduction, hasPage, publicOrigin: origins.publicOrigin }),
     avatarMaxBytes: read.sizeBytes("AVATAR_MAX_BYTES", {
       default: 2_097_152,
       min: 1024,

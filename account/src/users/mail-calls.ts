@@ -17,7 +17,7 @@ import { changeOfSessions, emailTaken, updateUser } from "./update-user.ts";
 export interface MailDeps extends ProfileDeps {
   readonly mailer: Pick<Mailer, "send">;
   /** The page that links lead to; the token is in the fragment, which browsers send to no server. */
-  readonly linkUrl: string;
+  readonly linkUrl: () => string;
   /** 32 new random bytes. */
   readonly newToken: () => Buffer;
 }
@@ -132,5 +132,5 @@ async function addLink(
     const nowMs = deps.clock();
     return { mailTokens: withToken(current.mailTokens, token.stored, nowMs), updatedAtMs: nowMs };
   });
-  return `${deps.linkUrl}#${about.purpose === "reset" ? "reset" : "verify"}=${token.text}`;
+  return `${deps.linkUrl()}#${about.purpose === "reset" ? "reset" : "verify"}=${token.text}`;
 }

@@ -21,7 +21,7 @@ const PLACE = {
 describe("describeStack()", () => {
   it("lists what runs at which address", () => {
     const page = describeStack(PLACE).split("\n");
-    expect(page.slice(1, 12)).toEqual([
+    expect(page.slice(1, 14)).toEqual([
       "Running on this machine",
       "  control plane  manifests        examples/limits",
       "                 console          http://127.0.0.1:8092/",
@@ -31,7 +31,9 @@ describe("describeStack()", () => {
       "                 HTTP             http://127.0.0.1:8080/json",
       "                 active rules     http://127.0.0.1:6070/rlconfig",
       "                 metrics          http://127.0.0.1:9090/metrics",
-      "  account        HTTP             http://localhost:8000/api/v1/user",
+      "  account        page             http://localhost:8000/",
+      "                 mails            .run/logs/weir-account.log",
+      "                 HTTP             http://localhost:8000/api/v1/user",
       "                 metrics          http://127.0.0.1:9464/metrics",
     ]);
   });

@@ -112,7 +112,11 @@ const PASSWORD_RESET = {
   ],
 } as const;
 
-function describeListeners({ ports, sourceDirectory }: GuidePlace): readonly (readonly [string, string, string])[] {
+function describeListeners({
+  ports,
+  sourceDirectory,
+  runDirectory,
+}: GuidePlace): readonly (readonly [string, string, string])[] {
   return [
     ["control plane", "manifests", sourceDirectory],
     ["", "console", `http://${STACK_HOST}:${ports.controlPlaneConsole}/`],
@@ -122,7 +126,9 @@ function describeListeners({ ports, sourceDirectory }: GuidePlace): readonly (re
     ["", "HTTP", `http://${STACK_HOST}:${ports.rateLimitHttp}/json`],
     ["", "active rules", `http://${STACK_HOST}:${ports.rateLimitDebug}/rlconfig`],
     ["", "metrics", `http://${STACK_HOST}:${ports.rateLimitMetrics}/metrics`],
-    ["account", "HTTP", `http://localhost:${ports.accountHttp}/api/v1/user`],
+    ["account", "page", `http://localhost:${ports.accountHttp}/`],
+    ["", "mails", `${runDirectory}/logs/weir-account.log`],
+    ["", "HTTP", `http://localhost:${ports.accountHttp}/api/v1/user`],
     ["", "metrics", `http://${STACK_HOST}:${ports.accountMetrics}/metrics`],
   ];
 }

@@ -122,6 +122,7 @@ function planAccount({ ports, accountDirectory, machine }: StackPlace): ProgramP
       MEDIA: "local",
       DATA_DIR: accountDirectory,
       PUBLIC_ORIGIN: `http://localhost:${ports.accountHttp}`,
+      MAIL: "log",
       RATE_LIMIT_GRPC: `${STACK_HOST}:${ports.rateLimitGrpc}`,
     },
   };

@@ -194,6 +194,8 @@ describe("images", () => {
     const env = { PORT: port, METRICS_PORT: metricsPort, DATA_DIR: "/data", PUBLIC_ORIGIN: "http://localhost" };
     await startUntilReady("weir-account", { env, mounts: { "/data": data } }, `http://127.0.0.1:${port}/readyz`);
     expect(await health("weir-account", env)).toBe(0);
+    const client = await fetch(`http://127.0.0.1:${port}/client.js`);
+    expect([client.status, client.headers.get("content-type")]).toEqual([200, "text/javascript; charset=utf-8"]);
     expect(readdirSync(data)).not.toEqual([]);
   });
 

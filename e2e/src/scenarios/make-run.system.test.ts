@@ -85,6 +85,9 @@ describe("make run", () => {
     expect(await outputOf(fix)).toBe("");
     await eventually("the fix to be reported", () => expect(countLines(stack, /every manifest is good again/)).toBe(1));
 
+    const [, page = ""] = /account +page +(\S+)/.exec(stack.lines.join("\n")) ?? [];
+    expect(await (await fetch(page)).text()).toContain("page/page.js");
+
     expect(JSON.parse(await outputOf(register))).toMatchObject({
       user: { email: "ada@example.com", name: "Ada Lovelace" },
     });
