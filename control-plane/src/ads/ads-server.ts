@@ -33,7 +33,7 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import type { ObserveHub } from "../observe/observe-hub.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
-import { encodeTail } from "../snapshot/response-bytes.ts";
+import { tailEncoder } from "../snapshot/response-bytes.ts";
 import { AdsAccess, type PodAccess } from "./ads-access.ts";
 import { type AdsPeer, peerOf } from "./ads-peer.ts";
 import type { AdsSecurity, CallRefusal } from "./ads-security.ts";
@@ -229,7 +229,7 @@ export class AdsServer implements Part {
     else if (snapshot === undefined) call.fail(NOTHING_ACTIVE.code, NOTHING_ACTIVE.details);
     else {
       const messages = new MessageQueue((receiver) => call.stream(receiver));
-      messages.send([...snapshot.pieces(), encodeTail({ nonce: "1", identifier: this.#options.identifier })]);
+      messages.send([...snapshot.pieces(), tailEncoder(this.#options.identifier)(1)]);
       messages.end(GrpcStatus.OK, "");
     }
   }

@@ -28,9 +28,8 @@ class FakePublisher {
   state(): PublisherState {
     const revisions = Object.entries(this.#contents).map(([name, content]) => revisionOf({ name, content }));
     return {
-      desired: { accepted: revisions.map(({ name }) => ({ key: name, fleets: undefined })) },
+      admission: { admitted: new Map(revisions.map((revision) => [revision.name, { revision, fleets: undefined }])) },
       publication: new Map([["*", { hold: this.isHeld ? { sinceMs: 0, untilMs: 1 } : undefined }]]),
-      currentRevision: (key: string) => revisions.find(({ name }) => name === key),
     } as unknown as PublisherState;
   }
 }

@@ -1,7 +1,9 @@
 // The last changes of resources that this process has published, in memory.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
+import { sortedDifferences } from "@weir/common/order/sorted-differences";
 
 import type { Publisher } from "../snapshot/publisher.ts";
+import { areSameFleets, PUBLISHED_ORDER, type PublishedRevision } from "../snapshot/snapshot.ts";
 
 /** Most changes that are kept. */
 const CHANGES_MAX = 100;
@@ -19,8 +21,6 @@ export interface ResourceChange {
   readonly digest: string | undefined;
 }
 
-type Served = Pick<ResourceChange, "fleets" | "digest">;
-
 export interface ChangeLogDeps {
   readonly publisher: Pick<Publisher, "state" | "onPublished">;
   /** Milliseconds since the epoch. */
@@ -31,7 +31,7 @@ export interface ChangeLogDeps {
 export class ChangeLog implements Part {
   readonly name = "change log";
   readonly #deps: ChangeLogDeps;
-  #served: ReadonlyMap<string, Served> | undefined;
+  #published: readonly PublishedRevision[] | undefined;
   #changes: readonly ResourceChange[] = [];
   #sinceMs = 0;
   #unsubscribe: () => void = () => undefined;
@@ -41,8 +41,8 @@ export class ChangeLog implements Part {
   }
 
   start(): void {
-    this.#unsubscribe = this.#deps.publisher.onPublished(() => this.#published());
-    this.#published();
+    this.#unsubscribe = this.#deps.publisher.onPublished(() => this.#compare());
+    this.#compare();
   }
 
   stop(): void {
@@ -59,37 +59,28 @@ export class ChangeLog implements Part {
     return this.#sinceMs;
   }
 
-  #published(): void {
-    const state = this.#deps.publisher.state();
-    const { desired, publication } = state;
+  #compare(): void {
+    const { admission, publication } = this.#deps.publisher.state();
     // While an empty set is held back, its resources are still served.
-    if (desired === undefined || publication.values().some(({ hold }) => hold !== undefined)) return;
-    const served = new Map<string, Served>();
-    for (const { key, fleets = [] } of desired.accepted) {
-      const revision = state.currentRevision(key);
-      if (revision !== undefined) served.set(key, { fleets, digest: revision.digest });
-    }
-    const before = this.#served;
-    this.#served = served;
+    if (admission === undefined || publication.values().some(({ hold }) => hold !== undefined)) return;
+    const [before, after] = [this.#published, [...admission.admitted.values()]];
+    this.#published = after;
     const atMs = this.#deps.clock();
     if (before === undefined) this.#sinceMs = atMs;
-    else this.#changes = [...changesBetween(before, served, atMs), ...this.#changes].slice(0, CHANGES_MAX);
+    else this.#changes = [...changesBetween(before, after, atMs), ...this.#changes].slice(0, CHANGES_MAX);
   }
 }
 
-function changesBetween(
-  before: ReadonlyMap<string, Served>,
-  after: ReadonlyMap<string, Served>,
+function* changesBetween(
+  before: readonly PublishedRevision[],
+  after: readonly PublishedRevision[],
   atMs: number,
-): readonly ResourceChange[] {
-  const changes: ResourceChange[] = [];
-  for (const [resource, now] of after) {
-    const earlier = before.get(resource);
-    if (earlier === undefined) changes.push({ atMs, resource, kind: "added", ...now });
-    else if (earlier.digest !== now.digest || earlier.fleets.join() !== now.fleets.join())
-      changes.push({ atMs, resource, kind: "edited", ...now });
+): Generator<ResourceChange> {
+  for (const { name: resource, before: was, after: is } of sortedDifferences(before, after, PUBLISHED_ORDER)) {
+    const kind = is === undefined ? "removed" : was === undefined ? "added" : "edited";
+    const digest = is?.revision.digest;
+    // Content may be written anew.
+    if (kind === "edited" && was?.revision.digest === digest && areSameFleets(was?.fleets, is?.fleets)) continue;
+    yield { atMs, resource, kind, fleets: (is ?? was)?.fleets ?? [], digest };
   }
-  for (const [resource, { fleets }] of before)
-    if (!after.has(resource)) changes.push({ atMs, resource, kind: "removed", fleets, digest: undefined });
-  return changes;
 }

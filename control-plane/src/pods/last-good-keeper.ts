@@ -46,6 +46,7 @@ export class LastGoodKeeper implements Part {
   #keep(): void {
     this.#timer = undefined;
     const { log, publisher, source } = this.#deps;
+    if (source.keepLastGood === undefined) return;
     const { read, publication } = publisher.state();
     // While an empty set is held back, its resources may come back.
     if (read === undefined || publication.values().some(({ hold }) => hold !== undefined)) return;

@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 
 import { RevisionHistory } from "../snapshot/revision-history.ts";
-import { revisionOf } from "../snapshot/revisions.suite.ts";
+import { NOTHING_KNOWN, revisionOf } from "../snapshot/revisions.suite.ts";
 import { Snapshot } from "../snapshot/snapshot.ts";
 import { PodRevisions } from "./pod-revisions.ts";
 
@@ -23,7 +23,7 @@ describe("PodRevisions", () => {
     const list = Array.from({ length: 2000 }, (_, index) => revisionOf({ name: `team/resource-${1e6 + index}` }));
     const published = new Snapshot(list);
     const history = new RevisionHistory();
-    history.update(list, new Map(), () => false);
+    history.update(list, NOTHING_KNOWN);
     let nowMs = 0;
     const revisions = new PodRevisions({
       revisionsOf: (name) => history.revisionsOf(name),

@@ -21,7 +21,8 @@ describe("PodRevisions", () => {
 
   function publishRevisions(list: readonly Revision[], lastGood: readonly Revision[] = []): void {
     const isLoaded = ({ name, digest }: Revision): boolean => acked?.snapshot.get(name)?.digest === digest;
-    history.update(list, new Map(lastGood.map((revision) => [revision.name, [revision]])), isLoaded);
+    const lastGoodOf = (name: string) => lastGood.filter((revision) => revision.name === name);
+    history.update(list, { lastGoodOf, isLoaded });
     published = new Snapshot(list.toSorted((left, right) => (left.name < right.name ? -1 : 1)));
   }
 

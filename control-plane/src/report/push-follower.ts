@@ -79,11 +79,13 @@ export class PushFollower implements Part {
 
   #published(): void {
     const { publication } = this.#deps.publisher.state();
+    // All fleets in one turn: to look for the pods of each among thousands takes time.
+    const members = Map.groupBy(this.#deps.pods.list(), (pod) => entryFor(publication, pod.fleet));
     for (const [fleet, { snapshot }] of publication) {
       const earlier = this.#pushes.get(fleet);
       if (snapshot === undefined || earlier?.snapshot.version === snapshot.version) continue;
       if (earlier !== undefined) this.#end(earlier, "superseded");
-      this.#pushes.set(fleet, this.#begin(fleet, snapshot));
+      this.#pushes.set(fleet, this.#begin(fleet, snapshot, members.get(fleet) ?? []));
     }
     for (const push of this.#pushes.values()) {
       const { fleet, waiting } = push;
@@ -97,10 +99,9 @@ export class PushFollower implements Part {
     }
   }
 
-  #begin(fleet: string, snapshot: Snapshot): Push {
-    const { publisher, pods, tracer, clock } = this.#deps;
-    const { publication, changedMs } = publisher.state();
-    const members = pods.list().filter((pod) => entryFor(publication, pod.fleet) === fleet);
+  #begin(fleet: string, snapshot: Snapshot, members: readonly PodState[]): Push {
+    const { publisher, tracer, clock } = this.#deps;
+    const { changedMs } = publisher.state();
     const waiting = new Set(members.filter((pod) => hasToAnswer(pod, snapshot.version)));
     const startTime = changedMs.get(fleet) ?? clock();
     const { snapshot: before } = this.#pushes.get(fleet) ?? this.#pushes.get(OTHER_FLEETS) ?? {};

@@ -5,7 +5,7 @@ import { compareAge } from "@weir/limits/ownership/ownership";
 import type { AcceptedResource } from "../translate/desired-configuration.ts";
 import type { Revision } from "./revision.ts";
 import { OTHER_FLEETS } from "./publication.ts";
-import { type PublishedRevision, Snapshot } from "./snapshot.ts";
+import { areSameFleets, type PublishedRevision, Snapshot } from "./snapshot.ts";
 
 /** Bounds of each fleet's snapshot, in bytes. */
 export interface AdmissionBounds {
@@ -116,7 +116,7 @@ function tryOnce(applicants: readonly Applicant[], room: Room, bounds: Admission
 function servedNow({ resource, revision, served }: Applicant): PublishedRevision | undefined {
   const fleets = served && commonFleets(served.fleets, resource.fleets);
   if (served === undefined || fleets?.length === 0) return undefined;
-  const isSame = served.revision.digest === revision.digest && areEqual(fleets, resource.fleets);
+  const isSame = served.revision.digest === revision.digest && areSameFleets(fleets, resource.fleets);
   return { revision: isSame ? revision : served.revision, fleets };
 }
 
@@ -125,18 +125,13 @@ function commonFleets(
   right: readonly string[] | undefined,
 ): readonly string[] | undefined {
   if (left === undefined || right === undefined) return left ?? right;
-  if (areEqual(left, right)) return right;
+  if (areSameFleets(left, right)) return right;
   const known = new Set(left);
   return right.filter((fleet) => known.has(fleet));
 }
 
-function areEqual(left: readonly string[] | undefined, right: readonly string[] | undefined): boolean {
-  if (left === right) return true; // As a rule: comparing the names of thousands of resources takes long.
-  return left?.length === right?.length && left?.every((fleet, index) => fleet === right?.[index]) === true;
-}
-
 function isAdmitted({ revision, resource: { fleets } }: Applicant, admitted: PublishedRevision | undefined): boolean {
-  return admitted?.revision === revision && areEqual(admitted.fleets, fleets);
+  return admitted?.revision === revision && areSameFleets(admitted.fleets, fleets);
 }
 
 /** Whether the current revision needs more bytes in some fleet than the admitted one. */

@@ -75,8 +75,8 @@ export class Publisher implements Part {
   #desired: DesiredConfiguration | undefined;
   readonly #revisions = new Revisions();
   readonly #history = new RevisionHistory();
-  #present: ReadonlyMap<string, Revision> = new Map();
-  #lastGood: ReadonlyMap<string, readonly Revision[]> = new Map();
+  /** The served resources by name. */
+  #present: ReadonlyMap<string, Applicant> = new Map();
   #admission: Admission | undefined;
   #wanted: SnapshotSet | undefined;
   #publication: Publication = UNPUBLISHED;
@@ -128,7 +128,7 @@ export class Publisher implements Part {
       publishedMs: this.#publishedMs,
       changedMs: this.#changedMs,
       admission: this.#admission,
-      currentRevision: (name) => this.#present.get(name),
+      currentRevision: (name) => this.#present.get(name)?.revision,
       sourceError: this.#sourceError,
     };
   }
@@ -185,14 +185,13 @@ export class Publisher implements Part {
     const desired = translateResources(state, before);
     const applicants = await timeSliced(this.#applicants(desired));
     const admission = admit(applicants, desired.fleets, this.#options);
-    const wanted = await timeSliced(snapshotSteps(admission.admitted.values(), desired.fleets, this.#wanted));
+    const wanted = await timeSliced(snapshotSteps([...admission.admitted.values()], desired.fleets, this.#wanted));
     // Only now: a state that cannot be translated is not taken, and fails again at the next read.
     this.#noteReadable();
     const { log } = this.#deps;
     logRefusals(log, this.#desired, desired);
     logAdmission(log, this.#admission, admission);
-    this.#lastGood = new Map(desired.accepted.map((each) => [each.key, this.#revisions.lastGood(each)]));
-    this.#present = new Map(applicants.map(({ revision }) => [revision.name, revision]));
+    this.#present = new Map(applicants.map((applicant) => [applicant.revision.name, applicant]));
     [this.#read, this.#desired, this.#admission, this.#wanted] = [state, desired, admission, wanted];
     this.#publish(noticedMs);
   }
@@ -257,11 +256,15 @@ export class Publisher implements Part {
   /** Keeps the revisions of what is published, and of what is sent while an empty set is held back. */
   #keepRevisions(): void {
     const { loadedRevisions = () => () => false } = this.#deps;
-    const published = [...(this.#admission?.admitted.values() ?? [])].map(({ revision }) => revision);
+    const published = this.#wanted?.published.map(({ revision }) => revision) ?? [];
     const held = [...this.#publication.values()].flatMap(({ hold, snapshot }) =>
       hold === undefined ? [] : (snapshot?.revisions ?? []),
     );
-    this.#history.update(published, this.#lastGood, loadedRevisions(), held);
+    const lastGoodOf = (name: string): readonly Revision[] => {
+      const resource = this.#present.get(name)?.resource;
+      return resource === undefined ? [] : this.#revisions.lastGood(resource);
+    };
+    this.#history.update(published, { lastGoodOf, isLoaded: loadedRevisions() }, held);
   }
 
   /** Publishes again when an empty set has waited long enough. */

@@ -65,18 +65,17 @@ export function encodeRemoved(names: readonly string[]): Buffer {
   return bufferOf(removed);
 }
 
-/** The fields of a response that one stream has: its nonce, and the name of the replica. */
-export function encodeTail(
-  { nonce, identifier }: { readonly nonce: string; readonly identifier: string },
-  variant: "sotw" | "delta" = "sotw",
-): Buffer {
-  const controlPlane = new BinaryWriter().tag(CONTROL_PLANE.identifier, WireType.LengthDelimited).string(identifier);
-  const tail = new BinaryWriter();
-  tail.tag(RESPONSE.nonce, WireType.LengthDelimited).string(nonce);
-  tail
-    .tag((variant === "sotw" ? RESPONSE : DELTA_RESPONSE).controlPlane, WireType.LengthDelimited)
-    .bytes(controlPlane.finish());
-  return bufferOf(tail);
+/** Returns what encodes the fields of a response that one stream has: its nonce, and the name of the replica. */
+export function tailEncoder(identifier: string, variant: "sotw" | "delta" = "sotw"): (nonce: number) => Buffer {
+  const name = new BinaryWriter().tag(CONTROL_PLANE.identifier, WireType.LengthDelimited).string(identifier);
+  const { controlPlane } = variant === "sotw" ? RESPONSE : DELTA_RESPONSE;
+  const shared = new BinaryWriter().tag(controlPlane, WireType.LengthDelimited).bytes(name.finish()).finish();
+  const nonceTag = (RESPONSE.nonce << 3) | WireType.LengthDelimited;
+  // By hand: a writer for each of thousands of responses costs more than the rest of an edit.
+  return (nonce) => {
+    const text = String(nonce);
+    return Buffer.concat([Buffer.from([nonceTag, text.length]), Buffer.from(text), shared]);
+  };
 }
 
 function bufferOf(writer: BinaryWriter): Buffer {

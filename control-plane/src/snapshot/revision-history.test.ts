@@ -2,18 +2,22 @@
 import { describe, expect, it } from "vitest";
 
 import type { Revision } from "./revision.ts";
-import { RevisionHistory, type IsLoaded } from "./revision-history.ts";
+import { RevisionHistory, type IsLoaded, type RevisionFacts } from "./revision-history.ts";
 import { contentsOf, revisionOf } from "./revisions.suite.ts";
 
 const NOTHING_LOADED: IsLoaded = () => false;
 const ALL_LOADED: IsLoaded = () => true;
-const NONE_HANDED_OVER = new Map<string, readonly Revision[]>();
+
+/** The source has handed over these revisions of every resource. */
+function factsOf(isLoaded: IsLoaded, lastGood: readonly Revision[] = []): RevisionFacts {
+  return { lastGoodOf: () => lastGood, isLoaded };
+}
 
 /** A history after these contents of one resource were published one after the other. */
 function historyOf(contents: readonly number[], isLoaded = NOTHING_LOADED, ...lastGood: Revision[]): RevisionHistory {
   const history = new RevisionHistory();
-  const last = new Map([["default/a", lastGood]]);
-  for (const content of contents) history.update([revisionOf({ name: "a", content })], last, isLoaded);
+  const facts = factsOf(isLoaded, lastGood);
+  for (const content of contents) history.update([revisionOf({ name: "a", content })], facts);
   return history;
 }
 
@@ -37,8 +41,7 @@ describe("RevisionHistory", () => {
 
   it("keeps a revision that pods had loaded over later ones that no pod loads", () => {
     const history = historyOf([1, 2, 3], ({ digest }) => digest === revisionOf({ name: "a", content: 1 }).digest);
-    for (const content of [4, 5])
-      history.update([revisionOf({ name: "a", content })], NONE_HANDED_OVER, NOTHING_LOADED);
+    for (const content of [4, 5]) history.update([revisionOf({ name: "a", content })], factsOf(NOTHING_LOADED));
     expect(contentsOf(history.revisionsOf("default/a"))).toEqual(["default/a=5", "default/a=4", "default/a=1"]);
   });
 
@@ -48,11 +51,19 @@ describe("RevisionHistory", () => {
     expect(contentsOf(revisions)).toEqual([3, 2, 1, 9, 8].map((content) => `default/a=${content}`));
   });
 
+  it("keeps what it has of resources that are held back, without those that are gone", () => {
+    const history = new RevisionHistory();
+    const [a, b, c] = ["a", "b", "c"].map((name) => revisionOf({ name })) as [Revision, Revision, Revision];
+    history.update([a, b, c], factsOf(NOTHING_LOADED));
+    history.update([b], factsOf(NOTHING_LOADED), [a]);
+    expect([a, b, c].map(({ name }) => history.revisionsOf(name).length)).toEqual([1, 1, 0]);
+  });
+
   it("keeps nothing of a resource of another identity, or that is gone", () => {
     const history = historyOf([1, 2]);
-    history.update([revisionOf({ name: "a", content: 3, identity: "two" })], NONE_HANDED_OVER, ALL_LOADED);
+    history.update([revisionOf({ name: "a", content: 3, identity: "two" })], factsOf(ALL_LOADED));
     expect(contentsOf(history.revisionsOf("default/a"))).toEqual(["default/a=3"]);
-    history.update([], NONE_HANDED_OVER, ALL_LOADED);
+    history.update([], factsOf(ALL_LOADED));
     expect(history.revisionsOf("default/a")).toEqual([]);
     expect(history.revisionsOf("default/unknown")).toEqual([]);
   });

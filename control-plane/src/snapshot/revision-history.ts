@@ -4,8 +4,6 @@ import type { Revision } from "./revision.ts";
 /** Most revisions that are kept of a resource because pods had loaded them. */
 const LOADED_MAX = 4;
 
-const NONE: readonly Revision[] = [];
-
 /** The revisions of one resource. */
 interface KeptRevisions {
   readonly published: Revision;
@@ -22,28 +20,28 @@ interface KeptRevisions {
 /** Returns whether a connected pod has loaded a revision. */
 export type IsLoaded = (revision: Revision) => boolean;
 
+/** What is known of revisions elsewhere. */
+export interface RevisionFacts {
+  /** Those of a resource that the source handed over, the newest first; the same list while they are the same. */
+  readonly lastGoodOf: (name: string) => readonly Revision[];
+  readonly isLoaded: IsLoaded;
+}
+
 /** The revisions that this replica keeps, of published resources only. */
 export class RevisionHistory {
-  #kept: ReadonlyMap<string, KeptRevisions> = new Map();
+  readonly #kept = new Map<string, KeptRevisions>();
 
-  /**
-   * Takes the published revisions, and those that the source handed over, by name. `held`: of resources
-   * that may come back; what is kept of them stays.
-   */
-  update(
-    published: Iterable<Revision>,
-    lastGood: ReadonlyMap<string, readonly Revision[]>,
-    isLoaded: IsLoaded,
-    held: Iterable<Revision> = [],
-  ): void {
-    const kept = new Map<string, KeptRevisions>();
-    for (const revision of published)
-      kept.set(revision.name, this.#keep(revision, lastGood.get(revision.name) ?? NONE, isLoaded));
-    for (const { name } of held) {
-      const before = this.#kept.get(name);
-      if (before !== undefined) kept.getOrInsert(name, before);
+  /** Takes the published revisions. `held`: of resources that may come back; what is kept of them stays. */
+  update(published: readonly Revision[], facts: RevisionFacts, held: Iterable<Revision> = []): void {
+    for (const revision of published) {
+      const before = this.#kept.get(revision.name);
+      const now = keep(before, revision, facts);
+      // As a rule nothing differs.
+      if (now !== before) this.#kept.set(revision.name, now);
     }
-    this.#kept = kept;
+    if (this.#kept.size === published.length) return;
+    const names = new Set([...published, ...held].map(({ name }) => name));
+    for (const name of this.#kept.keys()) if (!names.has(name)) this.#kept.delete(name);
   }
 
   /** The revisions of a published resource: that one first, then the newest. */
@@ -54,24 +52,28 @@ export class RevisionHistory {
     const earlier = [previous, ...loaded].flatMap((revision) => revision ?? []).toSorted(newestFirst);
     return [published, ...earlier, ...lastGood];
   }
+}
 
-  #keep(published: Revision, lastGood: readonly Revision[], isLoaded: IsLoaded): KeptRevisions {
-    const before = this.#kept.get(published.name);
-    if (before?.published.identity !== published.identity)
-      return { published, previous: undefined, isPreviousLoaded: false, loaded: [], lastGood };
-    if (before.published === published && before.lastGood === lastGood) return before;
-    if (before.published.digest === published.digest) return { ...before, published, lastGood };
-    const { previous, isPreviousLoaded } = before;
-    const further = previous !== undefined && (isPreviousLoaded || isLoaded(previous)) ? [previous] : [];
-    const loaded = [...further, ...before.loaded].filter(({ digest }) => digest !== published.digest);
-    return {
-      published,
-      previous: before.published,
-      isPreviousLoaded: isLoaded(before.published),
-      loaded: loaded.toSorted(newestFirst).slice(0, LOADED_MAX),
-      lastGood,
-    };
-  }
+function keep(
+  before: KeptRevisions | undefined,
+  published: Revision,
+  { lastGoodOf, isLoaded }: RevisionFacts,
+): KeptRevisions {
+  const lastGood = lastGoodOf(published.name);
+  if (before?.published.identity !== published.identity)
+    return { published, previous: undefined, isPreviousLoaded: false, loaded: [], lastGood };
+  if (before.published === published && before.lastGood === lastGood) return before;
+  if (before.published.digest === published.digest) return { ...before, published, lastGood };
+  const { previous, isPreviousLoaded } = before;
+  const further = previous !== undefined && (isPreviousLoaded || isLoaded(previous)) ? [previous] : [];
+  const loaded = [...further, ...before.loaded].filter(({ digest }) => digest !== published.digest);
+  return {
+    published,
+    previous: before.published,
+    isPreviousLoaded: isLoaded(before.published),
+    loaded: loaded.toSorted(newestFirst).slice(0, LOADED_MAX),
+    lastGood,
+  };
 }
 
 function newestFirst(left: Revision, right: Revision): number {

@@ -39,6 +39,7 @@ export interface Revision {
 export class Revisions {
   /** A content stays the same object until its manifest changes. */
   readonly #known = new WeakMap<ResourceContent, Revision>();
+  readonly #lastGood = new WeakMap<AcceptedResource, readonly Revision[]>();
   #sequence = 0;
 
   current(resource: AcceptedResource): Revision {
@@ -48,7 +49,9 @@ export class Revisions {
   /** The revisions that the source handed over, the newest first: older than all that was published here. */
   lastGood(resource: AcceptedResource): readonly Revision[] {
     if (resource.lastGood.length === 0) return NONE; // As a rule: one list for thousands.
-    return resource.lastGood.map((content, index) => this.#revisionOf(resource, content, () => -index));
+    return this.#lastGood.getOrInsertComputed(resource, ({ lastGood }) =>
+      lastGood.map((content, index) => this.#revisionOf(resource, content, () => -index)),
+    );
   }
 
   #revisionOf(resource: AcceptedResource, content: ResourceContent, nextSequence: () => number): Revision {

@@ -2,6 +2,7 @@
 import { API_VERSION, KIND } from "@weir/crds/rate-limit-config/schema/schema";
 import { contentHash } from "@weir/proto/grpc/set-version";
 
+import type { RevisionFacts } from "./revision-history.ts";
 import type { Revision } from "./revision.ts";
 
 /** The fields in which revisions of tests differ. */
@@ -18,6 +19,9 @@ export interface RevisionText {
 }
 
 let sequence = 0;
+
+/** The source has handed over no revisions, and pods have loaded none. */
+export const NOTHING_KNOWN: RevisionFacts = { lastGoodOf: () => [], isLoaded: () => false };
 
 /** A revision; each one is newer than those before. */
 export function revisionOf({

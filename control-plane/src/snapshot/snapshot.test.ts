@@ -11,7 +11,7 @@ import { translateResources } from "../translate/translate-resources.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "../translate/manifests.suite.ts";
 import { type Revision, Revisions } from "./revision.ts";
 import { revisionOf } from "./revisions.suite.ts";
-import { encodeTail } from "./response-bytes.ts";
+import { tailEncoder } from "./response-bytes.ts";
 import { Snapshot, snapshotSteps, type SnapshotSet } from "./snapshot.ts";
 import { resultOf, snapshotOf, snapshotsOf } from "./snapshots-of.suite.ts";
 
@@ -101,6 +101,30 @@ describe("snapshotSteps()", () => {
     expect(after.byFleet.get("iron")?.version).not.toBe(before.byFleet.get("iron")?.version);
   });
 
+  it("gives after any edits what it gives for the same revisions alone", () => {
+    const contents = ["a", "b", "c", "d", "e"].map((name) => [0, 1, 2].map((content) => revisionOf({ name, content })));
+    const place = fc.option(fc.subarray(["gold", "iron"], { minLength: 1 }), { nil: undefined });
+    const resource = fc.option(fc.record({ content: fc.nat({ max: 2 }), place }), { nil: undefined });
+    const sets = fc.array(fc.array(resource, { minLength: 5, maxLength: 5 }), { minLength: 2, maxLength: 6 });
+    fc.assert(
+      fc.property(sets, (steps) => {
+        let before: SnapshotSet | undefined;
+        for (const resources of steps) {
+          const published = resources.flatMap((each, index) => {
+            const revision = contents[index]?.[each?.content ?? 0];
+            return each === undefined || revision === undefined ? [] : { revision, fleets: each.place };
+          });
+          const fleets = [...new Set(published.flatMap((each) => each.fleets ?? []))];
+          before = resultOf(snapshotSteps(published, fleets, before));
+          const alone = resultOf(snapshotSteps(published, fleets));
+          expect(bytesOf(before)).toEqual(bytesOf(alone));
+          expect(before.others.sizeBytes).toBe(alone.others.sizeBytes);
+        }
+      }),
+      { seed: 1, numRuns: 1000 },
+    );
+  });
+
   it("has one snapshot for each fleet that is named and one for all others", () => {
     const { byFleet, others } = build(...MANIFESTS);
     const names = (snapshot = others): readonly string[] => snapshot.revisions.map(({ name }) => name);
@@ -155,7 +179,7 @@ describe("Snapshot.pieces()", () => {
   const TWO = snapshotOf({ name: "b", domain: "beta" }, { name: "a", domain: "alpha" });
 
   it("gives a response that protobuf reads: version, type, resources, nonce and replica", () => {
-    const tail = encodeTail({ nonce: "7", identifier: "replica-1" });
+    const tail = tailEncoder("replica-1")(7);
     const response = fromBinary(DiscoveryResponseSchema, Buffer.concat([...TWO.pieces(), tail]));
     expect(response).toMatchObject({
       versionInfo: TWO.version,

@@ -1,6 +1,7 @@
 // The immutable configuration of a pod: sorted revisions, and a hash of their digests as the version.
 // Equal content has the same version on every replica and after a restart.
-import { setVersion } from "@weir/proto/grpc/set-version";
+import { type ElementOrder, lowerBound, sortedDifferences } from "@weir/common/order/sorted-differences";
+import { contentHash, versionsText } from "@weir/proto/grpc/set-version";
 
 import type { Revision } from "./revision.ts";
 import { encodeHead } from "./response-bytes.ts";
@@ -9,6 +10,25 @@ import { encodeHead } from "./response-bytes.ts";
 export type EarlierRevisions = ReadonlyMap<string, Revision | undefined>;
 
 const NONE_EARLIER: EarlierRevisions = new Map();
+
+/** Bytes from one digest to the next in the text of digests: each is a {@link contentHash}, and ends with a line. */
+const DIGEST_STRIDE = contentHash("").length + 1;
+
+/** What differs from one snapshot to the next: the revision of a resource; undefined: it has none any more. */
+export interface SnapshotEdit {
+  readonly name: string;
+  readonly revision: Revision | undefined;
+}
+
+/** What a snapshot that is made from another one takes over, to save time. */
+interface Derivation {
+  readonly base?: Snapshot;
+  readonly earlierRevisions?: EarlierRevisions;
+  /** The bytes of the revisions. */
+  readonly revisionBytes?: number;
+  /** The text of the digests in UTF-8. */
+  readonly digests?: Buffer | undefined;
+}
 
 /** The configuration for the pods of a fleet, or for pods that NACKed a part of it. */
 export class Snapshot {
@@ -22,37 +42,39 @@ export class Snapshot {
   readonly #head: Buffer;
   /** The fleet's snapshot, whose bytes are sent where the revisions are equal. */
   readonly #base: Snapshot | undefined;
-  #byName: ReadonlyMap<string, Revision> | undefined;
   #body: WeakRef<Buffer> | undefined;
+  /** The text of the digests in UTF-8, from one edit to the next. */
+  #digests: Buffer | undefined;
 
   /** `revisions` must be sorted by name. */
-  constructor(
-    revisions: readonly Revision[],
-    derivedFrom?: { readonly base: Snapshot; readonly earlierRevisions: EarlierRevisions },
-    /** The bytes of the revisions, if they are known. */
-    revisionBytes = revisions.reduce((sum, { bytes }) => sum + bytes.length, 0),
-  ) {
+  constructor(revisions: readonly Revision[], derivation: Derivation = {}) {
+    const { base, earlierRevisions = NONE_EARLIER, digests } = derivation;
+    const { revisionBytes = revisions.reduce((sum, { bytes }) => sum + bytes.length, 0) } = derivation;
     this.revisions = revisions;
-    this.earlierRevisions = derivedFrom?.earlierRevisions ?? NONE_EARLIER;
-    this.#base = derivedFrom?.base;
+    this.earlierRevisions = earlierRevisions;
+    this.#base = base;
+    this.#digests = digests;
     // A hash of digests, which exist per revision: hashing megabytes per fleet would take seconds.
-    this.version = setVersion(revisions.map(({ digest }) => digest));
+    this.version = contentHash(digests ?? digestsOf(revisions));
     this.#head = encodeHead(this.version);
     this.sizeBytes = this.#head.length + revisionBytes;
   }
 
-  /** The snapshot with these revisions, which is this one if nothing differs; few do as a rule. */
-  replacedBy(revisions: readonly Revision[]): Snapshot {
-    if (revisions.length !== this.revisions.length) return new Snapshot(revisions);
-    let revisionBytes = this.sizeBytes - this.#head.length;
-    let isSame = true;
-    for (const [index, revision] of revisions.entries()) {
-      const before = this.revisions[index];
-      if (before === revision) continue;
-      isSame = false;
-      revisionBytes += revision.bytes.length - (before?.bytes.length ?? 0);
-    }
-    return isSame ? this : new Snapshot(revisions, undefined, revisionBytes);
+  /** The snapshot after these edits, which are sorted by name; it is this one if nothing differs. */
+  edited(edits: readonly SnapshotEdit[]): Snapshot {
+    const places = edits.map(({ name, revision }): EditPlace => {
+      const place = lowerBound(this.revisions, name, nameOf);
+      const found = this.revisions[place];
+      return { place, before: found?.name === name ? found : undefined, after: revision };
+    });
+    if (places.every(({ before, after }) => before === after)) return this;
+    const bytesOf = (revision: Revision | undefined): number => revision?.bytes.length ?? 0;
+    const addedBytes = places.reduce((sum, { before, after }) => sum + bytesOf(after) - bytesOf(before), 0);
+    const revisionBytes = this.sizeBytes - this.#head.length + addedBytes;
+    const isReplacing = places.every(({ before, after }) => before !== undefined && after !== undefined);
+    return isReplacing
+      ? new Snapshot(replaced(this.revisions, places), { revisionBytes, digests: this.#patchDigests(places) })
+      : new Snapshot(merged(this.revisions, places), { revisionBytes });
   }
 
   /** The snapshot with earlier revisions of the same resources. */
@@ -65,11 +87,8 @@ export class Snapshot {
 
   /** The revision of a resource; undefined: the snapshot lacks it. */
   get(name: string): Revision | undefined {
-    if (this.#base !== undefined)
-      return this.earlierRevisions.has(name) ? this.earlierRevisions.get(name) : this.#base.get(name);
-    // Made when first needed: there may be hundreds of fleets.
-    this.#byName ??= new Map(this.revisions.map((revision) => [revision.name, revision]));
-    return this.#byName.get(name);
+    const revision = this.revisions[lowerBound(this.revisions, name, nameOf)];
+    return revision?.name === name ? revision : undefined;
   }
 
   /**
@@ -94,6 +113,17 @@ export class Snapshot {
     return body;
   }
 
+  /**
+   * The text of the digests with others at some places. To join thousands of them takes longer; the bytes are handed
+   * on, as hardly any snapshot is edited twice.
+   */
+  #patchDigests(places: readonly EditPlace[]): Buffer {
+    const digests = this.#digests ?? Buffer.from(digestsOf(this.revisions));
+    this.#digests = undefined;
+    for (const { place, after } of places) digests.write(after?.digest ?? "", place * DIGEST_STRIDE);
+    return digests;
+  }
+
   /** The runs of the base's buffer between earlier revisions. */
   #piecesOf(base: Snapshot): readonly Buffer[] {
     const body = base.#joined();
@@ -109,8 +139,47 @@ export class Snapshot {
   }
 }
 
+/** Where an edit is in a list of revisions: that of the same name, or the first one after it. */
+interface EditPlace {
+  readonly place: number;
+  readonly before: Revision | undefined;
+  readonly after: Revision | undefined;
+}
+
+/** As a rule: a copy, without the garbage of a list that grows. */
+function replaced(revisions: readonly Revision[], places: readonly EditPlace[]): readonly Revision[] {
+  const copy = [...revisions];
+  for (const { place, after } of places) if (after !== undefined) copy[place] = after;
+  return copy;
+}
+
+function merged(revisions: readonly Revision[], places: readonly EditPlace[]): readonly Revision[] {
+  const list: Revision[] = [];
+  let next = 0;
+  const keepUntil = (end: number): void => {
+    for (const revision of revisions.slice(next, end)) list.push(revision);
+  };
+  for (const { place, before, after } of places) {
+    keepUntil(place);
+    next = before === undefined ? place : place + 1;
+    if (after !== undefined) list.push(after);
+  }
+  keepUntil(revisions.length);
+  return list;
+}
+
+function digestsOf(revisions: readonly Revision[]): string {
+  return versionsText(revisions.map(({ digest }) => digest));
+}
+
+function nameOf({ name }: Revision): string {
+  return name;
+}
+
 /** One snapshot for each fleet that a resource names, and one for all others. */
 export interface SnapshotSet {
+  /** What they were built of, sorted by name. */
+  readonly published: readonly PublishedRevision[];
   readonly byFleet: ReadonlyMap<string, Snapshot>;
   readonly others: Snapshot;
 }
@@ -121,29 +190,43 @@ export interface PublishedRevision {
   readonly fleets: readonly string[] | undefined;
 }
 
+const NO_SNAPSHOTS: SnapshotSet = { published: [], byFleet: new Map(), others: new Snapshot([]) };
+
 /**
- * Builds the snapshots of these revisions, which are sorted by name, in short steps: hundreds of fleets
- * with thousands of resources each take a while. A fleet without a change keeps its snapshot.
+ * Builds the snapshots of these revisions, which are sorted by name, from those before, in short steps: hundreds of
+ * fleets with thousands of resources each take a while. A fleet without a change keeps its snapshot.
  */
 export function* snapshotSteps(
-  admitted: Iterable<PublishedRevision>,
+  published: readonly PublishedRevision[],
   fleets: readonly string[],
-  before?: SnapshotSet,
+  before = NO_SNAPSHOTS,
 ): Generator<undefined, SnapshotSet> {
-  const forAll: Revision[] = [];
-  const lists = new Map<string, Revision[]>(fleets.map((fleet) => [fleet, []]));
-  for (const { revision, fleets: own } of admitted) {
-    if (own === undefined) forAll.push(revision);
-    for (const list of own === undefined ? lists.values() : own.flatMap((fleet) => [lists.get(fleet) ?? []]))
-      list.push(revision);
+  // By fleet; undefined: every fleet that no resource names.
+  const edits = new Map<string | undefined, SnapshotEdit[]>([undefined, ...fleets].map((fleet) => [fleet, []]));
+  const all = [...edits.keys()];
+  const placesOf = (each: PublishedRevision | undefined) => (each === undefined ? [] : (each.fleets ?? all));
+  for (const { name, before: was, after: is } of sortedDifferences(before.published, published, PUBLISHED_ORDER)) {
+    const places = new Set<string | undefined>(placesOf(is));
+    for (const fleet of places) edits.get(fleet)?.push({ name, revision: is?.revision });
+    for (const fleet of placesOf(was)) if (!places.has(fleet)) edits.get(fleet)?.push({ name, revision: undefined });
   }
   yield;
-  const build = (known: Snapshot | undefined, list: readonly Revision[]): Snapshot =>
-    known?.replacedBy(list) ?? new Snapshot(list);
   const byFleet = new Map<string, Snapshot>();
-  for (const [fleet, list] of lists) {
-    byFleet.set(fleet, build(before?.byFleet.get(fleet), list));
+  for (const fleet of fleets) {
+    byFleet.set(fleet, (before.byFleet.get(fleet) ?? before.others).edited(edits.get(fleet) ?? []));
     yield;
   }
-  return { byFleet, others: build(before?.others, forAll) };
+  return { published, byFleet, others: before.others.edited(edits.get(undefined) ?? []) };
+}
+
+/** How lists of published revisions are compared. */
+export const PUBLISHED_ORDER: ElementOrder<PublishedRevision> = {
+  nameOf: ({ revision }) => revision.name,
+  isSame: (left, right) => left.revision === right.revision && areSameFleets(left.fleets, right.fleets),
+};
+
+/** Whether two sorted lists of fleets are equal; undefined is every fleet. */
+export function areSameFleets(left: readonly string[] | undefined, right: readonly string[] | undefined): boolean {
+  if (left === right) return true; // As a rule: comparing the names of thousands of resources takes long.
+  return left?.length === right?.length && left?.every((fleet, index) => fleet === right?.[index]) === true;
 }

@@ -164,9 +164,9 @@ describe("Output", () => {
 describe("ChunkPool", () => {
   it("keeps a bounded number of free chunks", () => {
     const pool = new ChunkPool();
-    const chunks = Array.from({ length: 300 }, () => pool.take());
+    const chunks = Array.from({ length: 1100 }, () => pool.take());
     for (const chunk of chunks) pool.give(chunk);
-    const again = new Set(Array.from({ length: 300 }, () => pool.take()));
-    expect(chunks.filter((chunk) => again.has(chunk))).toHaveLength(256);
+    const again = new Set(Array.from({ length: 1100 }, () => pool.take()));
+    expect(chunks.filter((chunk) => again.has(chunk))).toHaveLength(1024);
   });
 });

@@ -15,7 +15,7 @@ import { PodRevisions, type SentRevisions } from "../../pods/pod-revisions.ts";
 import { encodeResource } from "../../snapshot/response-bytes.ts";
 import type { Revision } from "../../snapshot/revision.ts";
 import { RevisionHistory } from "../../snapshot/revision-history.ts";
-import { revisionOf, type RevisionText } from "../../snapshot/revisions.suite.ts";
+import { NOTHING_KNOWN, revisionOf, type RevisionText } from "../../snapshot/revisions.suite.ts";
 import { Snapshot } from "../../snapshot/snapshot.ts";
 import { DeltaVariant } from "./delta.ts";
 import { SotwVariant } from "./sotw.ts";
@@ -181,7 +181,7 @@ class Replica {
     const revisions = [...this.#present.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
     const isLoaded = ({ name, digest }: Revision): boolean =>
       this.pods.some(({ acked }) => acked?.snapshot.get(name)?.digest === digest);
-    this.history.update(revisions, new Map(), isLoaded);
+    this.history.update(revisions, { ...NOTHING_KNOWN, isLoaded });
     this.published = new Snapshot(revisions);
   }
 }

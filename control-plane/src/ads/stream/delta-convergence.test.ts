@@ -14,7 +14,7 @@ import { PodRevisions } from "../../pods/pod-revisions.ts";
 import { encodeResource } from "../../snapshot/response-bytes.ts";
 import type { Revision } from "../../snapshot/revision.ts";
 import { RevisionHistory } from "../../snapshot/revision-history.ts";
-import { revisionOf } from "../../snapshot/revisions.suite.ts";
+import { NOTHING_KNOWN, revisionOf } from "../../snapshot/revisions.suite.ts";
 import { Snapshot } from "../../snapshot/snapshot.ts";
 import { DeltaVariant } from "./delta.ts";
 
@@ -180,7 +180,7 @@ class Replica {
     const sorted = [...this.#present.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
     const owners = new Map(sorted.toReversed().map((each) => [each.domain, each]));
     const revisions = sorted.filter((each) => owners.get(each.domain) === each);
-    this.#history.update(revisions, new Map(), () => false);
+    this.#history.update(revisions, NOTHING_KNOWN);
     this.published = new Snapshot(revisions);
   }
 }

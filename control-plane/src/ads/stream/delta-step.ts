@@ -1,6 +1,7 @@
 // What to send next in the incremental variant: the difference between what a pod holds and what it should
 // have, cut into responses each of which leaves it with a set that is valid. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+import { sortedDifferences } from "@weir/common/order/sorted-differences";
 
 import type { SentRevisions } from "../../pods/pod-revisions.ts";
 import { encodeDeltaResource, encodeHead, encodeRemoved } from "../../snapshot/response-bytes.ts";
@@ -79,32 +80,25 @@ interface Differences {
   readonly gone: readonly Revision[];
 }
 
-/** Compares two sorted lists, which are the same objects as a rule: to look up thousands of names takes longer. */
 function differences(held: SentRevisions, target: Snapshot, { names, owed }: StepOptions): Differences {
   const wants = (name: string): boolean => names === undefined || names.has(name);
-  const earlier = heldRevisions(held);
   const replaced: [Revision, Revision | undefined][] = [];
   const gone: Revision[] = [];
-  let next = 0;
-  for (const revision of target.revisions) {
-    let before = earlier[next];
-    if (before === revision && owed.size === 0) {
-      next += 1;
-      continue;
-    }
-    for (; before !== undefined && isBefore(before, revision); before = earlier[(next += 1)])
-      if (wants(before.name)) gone.push(before);
-    if (before?.name === revision.name) next += 1;
-    else before = undefined;
-    const isLacking = before?.digest !== revision.digest || owed.has(revision.name);
-    if (isLacking && wants(revision.name)) replaced.push([revision, before]);
+  for (const { name, before, after } of sortedDifferences(heldRevisions(held), target.revisions, { nameOf })) {
+    if (!wants(name) || before?.digest === after?.digest) continue;
+    if (after !== undefined) replaced.push([after, before]);
+    else if (before !== undefined) gone.push(before);
   }
-  gone.push(...earlier.slice(next).filter(({ name }) => wants(name)));
+  const found = new Set(replaced.map(([{ name }]) => name));
+  for (const name of owed.difference(found)) {
+    const revision = target.get(name);
+    if (revision !== undefined && wants(name)) replaced.push([revision, revision]);
+  }
   return { replaced, gone };
 }
 
-function isBefore(left: Revision, right: Revision): boolean {
-  return compareCodeUnits(left.name, right.name) < 0;
+function nameOf({ name }: Revision): string {
+  return name;
 }
 
 /** The first part of what changed: as much as a response may hold. */
@@ -158,12 +152,13 @@ class SharedStep implements Step {
   readonly removed: readonly string[];
   readonly result: SentRevisions;
   readonly isLast: boolean;
-  readonly #targetVersion: string;
+  /** In front of the resources. */
+  readonly #head: Buffer;
   #body: WeakRef<Buffer> | undefined;
 
   /** `targetVersion` is in every response: a pod that has it has everything. */
   constructor(targetVersion: string, { changed, removed, result, isLast }: Omit<Step, "pieces">) {
-    this.#targetVersion = targetVersion;
+    this.#head = Buffer.concat([encodeHead(targetVersion), encodeRemoved(removed)]);
     this.changed = changed;
     this.removed = removed;
     this.result = result;
@@ -171,7 +166,7 @@ class SharedStep implements Step {
   }
 
   pieces(): readonly Buffer[] {
-    return [encodeHead(this.#targetVersion), encodeRemoved(this.removed), ...this.#resources()];
+    return [this.#head, ...this.#resources()];
   }
 
   #resources(): readonly Buffer[] {

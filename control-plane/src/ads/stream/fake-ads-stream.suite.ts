@@ -7,6 +7,7 @@ import { expect } from "vitest";
 import { PodRegistry } from "../../pods/pod-registry.ts";
 import type { Revision } from "../../snapshot/revision.ts";
 import { RevisionHistory } from "../../snapshot/revision-history.ts";
+import { NOTHING_KNOWN } from "../../snapshot/revisions.suite.ts";
 import type { Publisher } from "../../snapshot/publisher.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Log, silentLog } from "@weir/common/log/log";
@@ -40,7 +41,7 @@ export class FakePublisher implements PublisherOfStreams {
         list.map((revision) => [revision.name, revision] as const),
       ),
     );
-    this.#history.update(revisions.values(), new Map(), () => false);
+    this.#history.update([...revisions.values()], NOTHING_KNOWN);
     for (const listener of this.#listeners) listener();
   }
 

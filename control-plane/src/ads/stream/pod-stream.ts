@@ -8,7 +8,7 @@ import { HEARTBEAT_FEATURE, HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbea
 import { PodRevisions } from "../../pods/pod-revisions.ts";
 import type { PodRegistry, PodReport, PodState } from "../../pods/pod-registry.ts";
 import type { Publisher } from "../../snapshot/publisher.ts";
-import { encodeHead, encodeTail } from "../../snapshot/response-bytes.ts";
+import { encodeHead, tailEncoder } from "../../snapshot/response-bytes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { Heartbeat, type HeartbeatOptions } from "./heartbeat.ts";
 import { identityOf, isProbe, type PodIdentity, podName } from "./node-identity.ts";
@@ -76,6 +76,7 @@ export class PodStream {
   /** For a pod that asks for it. */
   #heartbeat: Heartbeat | undefined;
   #nonces = 0;
+  readonly #tail: (nonce: number) => Buffer;
   /** The last version that changed nothing for the pod. */
   #unaffectedVersion: string | undefined;
   /** Set while a revision may be tried only later. */
@@ -91,8 +92,9 @@ export class PodStream {
     this.#options = options;
     const { clock, publisher } = deps;
     const revisionsOf = (name: string) => publisher.revisionsOf(name);
-    const { kind, snapshotMaxBytes } = options;
+    const { kind, snapshotMaxBytes, identifier } = options;
     const isIncremental = kind === "delta";
+    this.#tail = tailEncoder(identifier, isIncremental ? "delta" : "sotw");
     this.#variant = isIncremental ? new DeltaVariant({ revisionsOf, snapshotMaxBytes }) : new SotwVariant();
     this.#revisions = new PodRevisions({ clock, revisionsOf, snapshotMaxBytes, isIncremental });
   }
@@ -173,19 +175,9 @@ export class PodStream {
     const { channel } = this.#deps;
     const send = (silenceMaxMs: number): void => {
       const head = encodeHead(String(silenceMaxMs), HEARTBEAT_TYPE_URL);
-      channel.send([head, this.#tail(this.#nextNonce())], () => undefined);
+      channel.send([head, this.#tail((this.#nonces += 1))], () => undefined);
     };
     return new Heartbeat({ send, hung: (waitedMs) => channel.hung(waitedMs) }, this.#options.heartbeat);
-  }
-
-  #nextNonce(): string {
-    this.#nonces += 1;
-    return String(this.#nonces);
-  }
-
-  #tail(nonce: string): Buffer {
-    const { identifier, kind } = this.#options;
-    return encodeTail({ nonce, identifier }, kind === "delta" ? "delta" : "sotw");
   }
 
   #report({ report, log, answers }: KnownPod, meaning: Meaning): void {
@@ -265,8 +257,8 @@ export class PodStream {
     }
     const { version, pieces } = due;
     this.#heartbeat?.responding(pieces.reduce((sum, { length }) => sum + length, 0));
-    const nonce = this.#nextNonce();
-    due.sent(nonce);
+    const nonce = (this.#nonces += 1);
+    due.sent(String(nonce));
     this.#unaffectedVersion = version;
     this.#pod?.report.sent(version);
     this.#deps.channel.send([...pieces, this.#tail(nonce)], () => this.#finish(permit));

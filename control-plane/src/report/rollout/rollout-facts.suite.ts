@@ -51,7 +51,7 @@ export function publisherOfState(
   });
   const bounds = { snapshotMaxBytes, namespaceMaxBytes: undefined };
   const admission = admit(applicants, desired.fleets, bounds);
-  const snapshots = resultOf(snapshotSteps(admission.admitted.values(), desired.fleets));
+  const snapshots = resultOf(snapshotSteps([...admission.admitted.values()], desired.fleets));
   const publication = publish(before?.publication ?? UNPUBLISHED, snapshots, AT_MS, 0);
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);
   const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));

@@ -109,10 +109,10 @@ export class LastGoodRevisions {
    * invalid and of which this process has seen no good one. Returns the same object for the same revisions.
    */
   complete(object: StoredObject): StoredObject {
-    const from = this.#stores.flatMap((store) => store.revisionsOf(object));
+    const from = this.#stores.map((store) => store.revisionsOf(object));
     const known = this.#completed.get(object);
     if (known !== undefined && areSame(known.from, from)) return known.object;
-    const revisions = from.flatMap(({ content }) => this.#revisionOf(content, object) ?? []);
+    const revisions = from.flat().flatMap(({ content }) => this.#revisionOf(content, object) ?? []);
     const completed = revisions.length === 0 ? object : withRevisions(object, revisions);
     this.#completed.set(object, { from, object: completed });
     return completed;

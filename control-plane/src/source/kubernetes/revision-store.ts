@@ -50,7 +50,7 @@ export class RevisionStore implements ObjectSink {
    * the same.
    */
   revisionsOf(owner: ObjectIdentity): readonly Revision[] {
-    return this.#revisions.get(identityText(owner)) ?? NONE;
+    return this.#revisions.get(identities.getOrInsertComputed(owner, identityText)) ?? NONE;
   }
 
   take({ objects, isFirst, isLast }: ListedPage): boolean {
@@ -118,6 +118,9 @@ export class RevisionStore implements ObjectSink {
 }
 
 const NONE: readonly Revision[] = [];
+
+/** Of owners that are asked for again and again: to join the parts for each of thousands takes longer. */
+const identities = new WeakMap<ObjectIdentity, string>();
 
 /** Names and UIDs of Kubernetes contain no space. */
 function identityText({ namespace, name, uid }: ObjectIdentity): string {
