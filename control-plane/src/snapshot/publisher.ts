@@ -17,7 +17,7 @@ import { type Revision, Revisions } from "./revision.ts";
 import { RevisionHistory, type IsLoaded } from "./revision-history.ts";
 import { logAdmission, logPublication, logRefusals } from "./publication-log.ts";
 import { nextReleaseMs, prolongWaits, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
-import { type PublishedRevision, type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
+import { isSamePublished, type PublishedRevision, type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 
 /** Longest time between two checks of whether an empty set may be published, in milliseconds. */
 const RELEASE_CHECK_MS = 1000;
@@ -76,7 +76,7 @@ export class Publisher implements Part {
   readonly #revisions = new Revisions();
   readonly #history = new RevisionHistory();
   /** The served resources by name. */
-  #present: ReadonlyMap<string, Applicant> = new Map();
+  readonly #present = new Map<string, Applicant>();
   #admission: Admission | undefined;
   #wanted: SnapshotSet | undefined;
   #publication: Publication = UNPUBLISHED;
@@ -191,7 +191,7 @@ export class Publisher implements Part {
     const { log } = this.#deps;
     logRefusals(log, this.#desired, desired);
     logAdmission(log, this.#admission, admission);
-    this.#present = new Map(applicants.map((applicant) => [applicant.revision.name, applicant]));
+    this.#keepPresent(applicants);
     [this.#read, this.#desired, this.#admission, this.#wanted] = [state, desired, admission, wanted];
     this.#publish(noticedMs);
   }
@@ -199,14 +199,24 @@ export class Publisher implements Part {
   *#applicants({ accepted }: DesiredConfiguration): Generator<undefined, readonly Applicant[]> {
     const applicants: Applicant[] = [];
     for (const resource of accepted) {
-      applicants.push({
-        resource,
-        revision: this.#revisions.current(resource),
-        served: this.#servedRevision(resource),
-      });
+      const known = this.#present.get(resource.key);
+      const served = this.#servedRevision(resource);
+      // As a rule: thousands of equal ones are garbage after each edit.
+      const isSame = known?.resource === resource && isSamePublished(known.served, served);
+      applicants.push(isSame ? known : { resource, revision: this.#revisions.current(resource), served });
       yield;
     }
     return applicants;
+  }
+
+  #keepPresent(applicants: readonly Applicant[]): void {
+    for (const applicant of applicants) {
+      const { name } = applicant.revision;
+      if (this.#present.get(name) !== applicant) this.#present.set(name, applicant);
+    }
+    if (this.#present.size === applicants.length) return;
+    const names = new Set(applicants.map(({ revision }) => revision.name));
+    for (const name of this.#present.keys()) if (!names.has(name)) this.#present.delete(name);
   }
 
   /**

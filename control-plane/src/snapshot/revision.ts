@@ -43,24 +43,25 @@ export class Revisions {
   #sequence = 0;
 
   current(resource: AcceptedResource): Revision {
-    return this.#revisionOf(resource, resource.content, () => (this.#sequence += 1));
+    return this.#known.get(resource.content) ?? this.#serialise(resource, resource.content, (this.#sequence += 1));
   }
 
   /** The revisions that the source handed over, the newest first: older than all that was published here. */
   lastGood(resource: AcceptedResource): readonly Revision[] {
     if (resource.lastGood.length === 0) return NONE; // As a rule: one list for thousands.
     return this.#lastGood.getOrInsertComputed(resource, ({ lastGood }) =>
-      lastGood.map((content, index) => this.#revisionOf(resource, content, () => -index)),
+      lastGood.map((content, index) => this.#known.get(content) ?? this.#serialise(resource, content, -index)),
     );
   }
 
-  #revisionOf(resource: AcceptedResource, content: ResourceContent, nextSequence: () => number): Revision {
-    return this.#known.getOrInsertComputed(content, ({ message, manifest }) => {
-      const { key: name, namespace, identity, createdMs, domain } = resource;
-      const bytes = encodeResource(message);
-      const digest = contentHash(bytes);
-      return { name, namespace, identity, createdMs, domain, bytes, digest, sequence: nextSequence(), manifest };
-    });
+  #serialise(resource: AcceptedResource, content: ResourceContent, sequence: number): Revision {
+    const { key: name, namespace, identity, createdMs, domain } = resource;
+    const { message, manifest } = content;
+    const bytes = encodeResource(message);
+    const digest = contentHash(bytes);
+    const revision = { name, namespace, identity, createdMs, domain, bytes, digest, sequence, manifest };
+    this.#known.set(content, revision);
+    return revision;
   }
 }
 

@@ -222,8 +222,13 @@ export function* snapshotSteps(
 /** How lists of published revisions are compared. */
 export const PUBLISHED_ORDER: ElementOrder<PublishedRevision> = {
   nameOf: ({ revision }) => revision.name,
-  isSame: (left, right) => left.revision === right.revision && areSameFleets(left.fleets, right.fleets),
+  isSame: isSamePublished,
 };
+
+/** Whether the same revision is published for the same fleets; undefined: nothing is. */
+export function isSamePublished(left: PublishedRevision | undefined, right: PublishedRevision | undefined): boolean {
+  return left?.revision === right?.revision && areSameFleets(left?.fleets, right?.fleets);
+}
 
 /** Whether two sorted lists of fleets are equal; undefined is every fleet. */
 export function areSameFleets(left: readonly string[] | undefined, right: readonly string[] | undefined): boolean {

@@ -48,9 +48,9 @@ function translateEdits(state: SourceState, before: TranslatedState): DesiredCon
   if (state.resources.length !== resources.length || state.refusals.length !== refusals.length) return undefined;
   if (!state.refusals.every((refusal, index) => refusal === refusals[index])) return undefined;
   const edited = new Map<AcceptedResource, AcceptedResource>();
-  for (const [index, resource] of state.resources.entries()) {
-    const earlier = resources[index];
-    if (earlier === resource || earlier === undefined) continue;
+  for (let index = 0; index < resources.length; index++) {
+    const [earlier, resource] = [resources[index], state.resources[index]];
+    if (earlier === resource || earlier === undefined || resource === undefined) continue;
     const [was, is] = [translate(earlier), translate(resource)];
     if ("problems" in was || "problems" in is || !claimsSame(was.candidate, is.candidate)) return undefined;
     edited.set(was.candidate, is.candidate);

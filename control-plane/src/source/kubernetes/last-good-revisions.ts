@@ -109,9 +109,9 @@ export class LastGoodRevisions {
    * invalid and of which this process has seen no good one. Returns the same object for the same revisions.
    */
   complete(object: StoredObject): StoredObject {
-    const from = this.#stores.map((store) => store.revisionsOf(object));
     const known = this.#completed.get(object);
-    if (known !== undefined && areSame(known.from, from)) return known.object;
+    if (known !== undefined && this.#areSame(known.from, object)) return known.object;
+    const from = this.#stores.map((store) => store.revisionsOf(object));
     const revisions = from.flat().flatMap(({ content }) => this.#revisionOf(content, object) ?? []);
     const completed = revisions.length === 0 ? object : withRevisions(object, revisions);
     this.#completed.set(object, { from, object: completed });
@@ -126,6 +126,13 @@ export class LastGoodRevisions {
     if (!this.#revisions.has(content)) this.#revisions.set(content, validRevision(specOfRevision(content), owner));
     const revision = this.#revisions.get(content);
     return revision?.spec.domain === owner.domain ? revision : undefined;
+  }
+
+  /** Whether the stores still have these lists of revisions; thousands of objects are asked for in a row. */
+  #areSame(lists: readonly unknown[], object: StoredObject): boolean {
+    for (let index = 0; index < this.#stores.length; index++)
+      if (this.#stores[index]?.revisionsOf(object) !== lists[index]) return false;
+    return lists.length === this.#stores.length;
   }
 
   #noteRefusal(resource: ApiResource, reason: string): void {
@@ -179,8 +186,4 @@ function withRevisions(object: StoredObject, revisions: readonly RateLimitConfig
     },
     refusals: object.refusals.map((refusal) => ({ ...refusal, keepsLastGood: true })),
   };
-}
-
-function areSame(left: readonly unknown[], right: readonly unknown[]): boolean {
-  return left.length === right.length && left.every((each, index) => each === right[index]);
 }
