@@ -153,14 +153,15 @@ export function describeMailCalls(
 
     it("lets no link work that was mailed before the password or the address changed", async () => {
       const first = await forget();
-      await post("change-password", { password: USER.password, newPassword: NEW_PASSWORD });
+      const changed = await post("change-password", { password: USER.password, newPassword: NEW_PASSWORD });
+      const session = cookieHeader(changed);
       expect(outcome(await post("reset-password", { token: first, newPassword: USER.password }))).toEqual([
         400,
         "link_invalid",
       ]);
       const second = await forget();
-      await post("change-email", { password: NEW_PASSWORD, email: OTHER });
-      await post("verify-email", { token: tokenOf(server, "verify") });
+      await post("change-email", { password: NEW_PASSWORD, email: OTHER }, session);
+      await post("verify-email", { token: tokenOf(server, "verify") }, session);
       expect(outcome(await post("reset-password", { token: second, newPassword: USER.password }))).toEqual([
         400,
         "link_invalid",

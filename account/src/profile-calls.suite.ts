@@ -3,7 +3,15 @@
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
-import { type Answer, cookieHeader, formCall, type Part, type RunningService, USER } from "./running-service.suite.ts";
+import {
+  type Answer,
+  cookieAttributes,
+  cookieHeader,
+  formCall,
+  type Part,
+  type RunningService,
+  USER,
+} from "./running-service.suite.ts";
 
 const CLEARED = [
   "__Host-accessToken=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Strict",
@@ -97,12 +105,23 @@ export function describeProfileCalls(name: string, start: () => Promise<RunningS
   });
 
   describe(`the password on ${name}`, () => {
-    it("changes, ends the other sessions, and keeps this one", async () => {
+    it("changes, ends all sessions, also copies of this one, and opens a new one for the caller", async () => {
       const other = await service.session();
       const answer = await call("POST", "change-password", { password: USER.password, newPassword: NEW_PASSWORD });
-      expect([answer.status, answer.setCookies]).toEqual([200, []]);
-      expect((await currentUser()).status).toBe(200);
-      expect(outcome(await currentUser(other))).toEqual([401, "session_revoked"]);
+      expect([answer.status, cookieAttributes(answer)]).toEqual([
+        200,
+        [
+          "__Host-accessToken=…; Max-Age=604800; Path=/; Secure; HttpOnly; SameSite=Strict",
+          "__Host-refreshToken=…; Max-Age=604800; Path=/; Secure; HttpOnly; SameSite=Strict",
+        ],
+      ]);
+      for (const ended of [cookie, other]) {
+        expect(outcome(await currentUser(ended))).toEqual([401, "session_revoked"]);
+        expect(outcome(await call("POST", "refresh-token", undefined, ended))).toEqual([401, "session_revoked"]);
+      }
+      const session = cookieHeader(answer);
+      expect((await currentUser(session)).status).toBe(200);
+      expect((await call("POST", "refresh-token", undefined, session)).status).toBe(200);
       expect(outcome(await service.login())).toEqual([401, "invalid_credentials"]);
       expect((await service.login({ ...USER, password: NEW_PASSWORD })).status).toBe(200);
       expect(service.logLines.some((line) => line.includes("Password changed"))).toBe(true);

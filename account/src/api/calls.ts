@@ -201,8 +201,10 @@ export const CALLS: Readonly<Record<CallName, CallDescription>> = {
   changePassword: {
     tag: "Profile",
     summary: "Change the password",
-    description: "Changes the password and ends all sessions of the user but that of the call.",
+    description:
+      "Changes the password, ends all sessions of the user, and sets the cookies of a new one: copies of the earlier cookies no longer work.",
     needs: "access",
+    cookies: "sets",
     body: PASSWORD_CHANGE,
     status: 200,
     answer: MESSAGE,

@@ -3,11 +3,10 @@
 import type { RequestHandler } from "express";
 import type { UploadBudget } from "../fairness/upload-budget.ts";
 import type { ImageCleaner } from "../media/image.ts";
-import { type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
+import { type CookieOptions, readCookie } from "../sessions/cookies.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
 import { AVATAR_MISSING, parseCredentials, parseRegistration } from "../users/inputs.ts";
-import type { IssuedToken } from "../users/issue-tokens.ts";
 import { logIn } from "../users/log-in.ts";
 import type { PasswordRules } from "../passwords/password-rules.ts";
 import { type PublicUser, publicUser } from "../users/public-user.ts";
@@ -15,7 +14,7 @@ import { register } from "../users/register.ts";
 import { refresh } from "../users/refresh.ts";
 import { authenticate, authenticateLogOut, logOut } from "../users/session-calls.ts";
 import { sendJson } from "./answer.ts";
-import { clearSessionCookies, deviceCookie, readSessionCookies } from "./call-cookies.ts";
+import { clearSessionCookies, deviceCookie, readSessionCookies, sessionCookies } from "./call-cookies.ts";
 import { type LimitDeps, limitGuess, limitSession } from "./limit-steps.ts";
 import { contextOf } from "./request-context.ts";
 import { readRegistrationForm } from "./registration-form.ts";
@@ -74,7 +73,7 @@ export class AccountCalls {
     const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
     const { user, access, refresh: refreshToken } = result;
     response.setHeader("Set-Cookie", [
-      ...this.#cookies(access, refreshToken, refreshToken.expiresAtMs),
+      ...sessionCookies(this.#deps, result, this.#options.cookies),
       deviceCookie(this.#deps, user, this.#options.cookies),
     ]);
     sendJson(response, 200, {
@@ -94,7 +93,7 @@ export class AccountCalls {
     await limitSession(this.#deps, "refresh", check, response);
     contextOf(response).clearCookiesWhenRefused = true;
     const result = await refresh(this.#deps, this.#options, cookies, caller);
-    response.setHeader("Set-Cookie", this.#cookies(result.access, result.refresh, result.refreshExpiresAtMs));
+    response.setHeader("Set-Cookie", sessionCookies(this.#deps, result, this.#options.cookies));
     sendJson(response, 200, {
       message: "Your session is refreshed.",
       accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
@@ -119,18 +118,5 @@ export class AccountCalls {
 
   #publicUser(user: UserRecord): PublicUser {
     return publicUser(user, (key) => this.#deps.media.url(key));
-  }
-
-  /**
-   * Both cookies live until the refresh token ends. The access token ends before its cookie, so that
-   * a browser keeps sending it and receives `token_expired`.
-   */
-  #cookies(access: IssuedToken, refreshToken: IssuedToken | undefined, endsAtMs: number): string[] {
-    const maxAgeSeconds = Math.ceil((endsAtMs - this.#deps.clock()) / 1000);
-    const cookie = (kind: CookieKind, { token }: IssuedToken): string =>
-      serializeCookie(kind, token, maxAgeSeconds, this.#options.cookies);
-    return refreshToken === undefined
-      ? [cookie("access", access)]
-      : [cookie("access", access), cookie("refresh", refreshToken)];
   }
 }

@@ -1,9 +1,12 @@
 // The cookies in requests and answers: the two of the session, and the one of the device.
 import type { Request, Response } from "express";
-import { clearCookie, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
+import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
 import { type AccountHolder, DEVICE_COOKIE_SECONDS, issueDeviceToken } from "../sessions/device-cookie.ts";
 import type { AccountDeps } from "../users/account-deps.ts";
 import type { SessionCookies } from "../users/cookie-claims.ts";
+import type { IssuedToken } from "../users/issue-tokens.ts";
+import type { SessionTokens } from "../users/open-session.ts";
+import type { Refreshed } from "../users/refresh.ts";
 
 /** The cookies of a call. */
 export function readSessionCookies({ headers: { cookie } }: Request, cookies: CookieOptions): SessionCookies {
@@ -17,6 +20,23 @@ export function readSessionCookies({ headers: { cookie } }: Request, cookies: Co
 /** Removes both cookies from the browser. */
 export function clearSessionCookies(response: Response, cookies: CookieOptions): void {
   response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
+}
+
+/**
+ * The values of Set-Cookie for new tokens of a session. Both cookies live until the refresh token ends. The access
+ * token ends before its cookie, so that a browser keeps sending it and receives `token_expired`.
+ */
+export function sessionCookies(
+  { clock }: Pick<AccountDeps, "clock">,
+  tokens: SessionTokens | Pick<Refreshed, "access" | "refresh" | "refreshExpiresAtMs">,
+  cookies: CookieOptions,
+): string[] {
+  const { access, refresh } = tokens;
+  const endsAtMs = "refreshExpiresAtMs" in tokens ? tokens.refreshExpiresAtMs : tokens.refresh.expiresAtMs;
+  const maxAgeSeconds = Math.ceil((endsAtMs - clock()) / 1000);
+  const cookie = (kind: CookieKind, { token }: IssuedToken): string =>
+    serializeCookie(kind, token, maxAgeSeconds, cookies);
+  return refresh === undefined ? [cookie("access", access)] : [cookie("access", access), cookie("refresh", refresh)];
 }
 
 /** The value of Set-Cookie that makes the browser a known one of the holder. */

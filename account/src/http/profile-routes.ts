@@ -8,7 +8,7 @@ import { publicUser } from "../users/public-user.ts";
 import { authenticate, listSessions, logOutEverywhere, revokeSession, type SignedIn } from "../users/session-calls.ts";
 import type { AccountCallsDeps, AccountRouteOptions } from "./account-routes.ts";
 import { sendJson } from "./answer.ts";
-import { clearSessionCookies, readSessionCookies } from "./call-cookies.ts";
+import { clearSessionCookies, readSessionCookies, sessionCookies } from "./call-cookies.ts";
 import { limitGuess, limitSession } from "./limit-steps.ts";
 import { readRegistrationForm } from "./registration-form.ts";
 import { contextOf } from "./request-context.ts";
@@ -82,7 +82,8 @@ export class ProfileCalls {
     const signedIn = await this.#signedIn(request);
     const change = await parsePasswordChange(request.body, signedIn.user, await this.#options.passwordRules);
     await this.#limitGuess(signedIn, request, response);
-    await changePassword(this.#deps, signedIn, change, contextOf(response).caller);
+    const tokens = await changePassword(this.#deps, this.#options, signedIn, change, contextOf(response).caller);
+    response.setHeader("Set-Cookie", sessionCookies(this.#deps, tokens, this.#options.cookies));
     sendJson(response, 200, { message: "Your password is changed. Your other sessions are ended." });
   };
 

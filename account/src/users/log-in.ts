@@ -1,20 +1,18 @@
 // Login: from credentials to a new session with its two tokens.
 import { AccountError, fieldError } from "../errors.ts";
 import type { CookieRead } from "../sessions/cookies.ts";
-import { createSession, refreshTokenId, withoutSession, withSession } from "../sessions/session-records.ts";
+import { withoutSession, withSession } from "../sessions/session-records.ts";
 import type { RefreshClaims } from "../sessions/tokens.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
 import type { Credentials } from "./inputs.ts";
-import { issueAccessToken, type IssuedToken, issueRefreshToken } from "./issue-tokens.ts";
+import { openSession, type SessionTokens } from "./open-session.ts";
 import { accountLabel } from "./public-user.ts";
 import { changeOfSessions, endSession, updateUser } from "./update-user.ts";
 
 /** The result of a login. */
-export interface LogIn {
+export interface LogIn extends SessionTokens {
   readonly user: UserRecord;
-  readonly access: IssuedToken;
-  readonly refresh: IssuedToken;
 }
 
 /**
@@ -36,12 +34,8 @@ export async function logIn(
   }
   refuseLocked(user);
   const passwordHash = await renewedHash(deps, user, input.password, caller);
-  const sessionId = deps.newId();
-  const tokenId = refreshTokenId(deps.tokens.refreshKeys().signing.key, sessionId, 0);
   const nowMs = deps.clock();
-  const session = createSession(sessionId, tokenId, caller.device, nowMs, options);
-  const access = await issueAccessToken(deps, options, user.id, session);
-  const refresh = await issueRefreshToken(deps, options, user.id, session, tokenId);
+  const { session, tokens } = await openSession(deps, options, user.id, caller.device, nowMs);
   const previous = await readPrevious(deps, input.refreshCookie, nowMs);
   const stored = await updateUser(deps.store, user.id, (current) => {
     if (current.passwordHash !== user.passwordHash) return undefined;
@@ -56,7 +50,7 @@ export async function logIn(
   if (previous !== undefined && previous.userId !== user.id) await endSession(deps.store, previous, nowMs);
   deps.events.loggedIn();
   caller.log.info("Login accepted", { account, session: session.id });
-  return { user, access, refresh };
+  return { user, ...tokens };
 }
 
 /**

@@ -4,10 +4,13 @@ import { callerGroup } from "@weir/common/callers/caller-group";
 import { silentLog } from "@weir/common/log/log";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { CleanImage } from "../media/image.ts";
+import { keysOfSecrets } from "../sessions/key-ring.ts";
 import { createSession } from "../sessions/session-records.ts";
+import { createTokens } from "../sessions/tokens.ts";
 import { StoreError } from "../store/store-error.ts";
 import type { UpdateResult, UserChange, UserRecord } from "../store/user-store.ts";
-import type { Caller } from "./account-deps.ts";
+import type { AccountOptions, Caller } from "./account-deps.ts";
+import type { SessionTokens } from "./open-session.ts";
 import { changeAvatar, changePassword, deleteAccount, type ProfileDeps } from "./profile.ts";
 
 const ID = "22222222-2222-4222-8222-222222222222";
@@ -15,11 +18,13 @@ const OLD = `avatars/${ID}/00000000000000000000000000000000.png`;
 const NEW = `avatars/${ID}/0123456789abcdef0123456789abcdef.png`;
 const IMAGE: CleanImage = { format: "png", width: 16, height: 16, bytes: Buffer.from("picture") };
 const NOW_MS = 1_800_000_000_000;
-const SESSION = createSession("s", "t", { userAgent: "", ipPrefix: "" }, NOW_MS, {
-  idleMs: 1000,
-  absoluteMs: 1000,
-  maxSessions: 1,
-});
+const NEW_SESSION = "33333333-3333-4333-8333-333333333333";
+const OPTIONS: AccountOptions = {
+  ...{ idleMs: 1000, absoluteMs: 1000, maxSessions: 1 },
+  ...{ graceMs: 0, isRotating: true, accessTtlMs: 1000 },
+};
+const KEYS = keysOfSecrets("access-secret-of-at-least-32-bytes", "refresh-secret-of-at-least-32-byte");
+const SESSION = createSession("s", "t", { userAgent: "", ipPrefix: "" }, NOW_MS, OPTIONS);
 const CALLER: Caller = {
   device: { userAgent: "", ipPrefix: "" },
   group: callerGroup("203.0.113.7"),
@@ -98,6 +103,13 @@ class Fixture {
     },
     events: { mediaStored: () => undefined },
     clock: () => NOW_MS,
+    newId: () => NEW_SESSION,
+    random: () => 0,
+    tokens: createTokens(() => KEYS, {
+      issuer: "weir-account",
+      accessTtlMs: OPTIONS.accessTtlMs,
+      refreshMaxMs: OPTIONS.absoluteMs,
+    }),
     newMediaName: () => "0123456789abcdef0123456789abcdef",
     labelKey: createSecretKey(Buffer.alloc(32, 2)),
   } as unknown as ProfileDeps;
@@ -106,8 +118,8 @@ class Fixture {
     return changeAvatar(this.deps, this.signedIn, IMAGE.bytes, CALLER, new AbortController());
   }
 
-  changePassword(): Promise<void> {
-    return changePassword(this.deps, this.signedIn, { password: "secret", newPassword: "other" }, CALLER);
+  changePassword(): Promise<SessionTokens> {
+    return changePassword(this.deps, OPTIONS, this.signedIn, { password: "secret", newPassword: "other" }, CALLER);
   }
 
   /** Another call changes the record. */
@@ -168,6 +180,12 @@ describe("changeAvatar()", () => {
 });
 
 describe("changePassword()", () => {
+  it("leaves the new session alone", async () => {
+    await fixture.changePassword();
+    expect(fixture.user?.passwordHash).toBe("hash of other");
+    expect(fixture.user?.sessions.map(({ id }) => id)).toEqual([NEW_SESSION]);
+  });
+
   it("rejects with busy when another call changed the password while this one hashed", async () => {
     fixture.whileHashing = () => fixture.change({ passwordHash: "hash of third" });
     await expect(fixture.changePassword()).rejects.toMatchObject({ code: "busy" });

@@ -6,10 +6,11 @@ import { busyError } from "../passwords/password-hasher.ts";
 import { findLiveSession } from "../sessions/session-records.ts";
 import { StoreError } from "../store/store-error.ts";
 import type { UserChange, UserRecord } from "../store/user-store.ts";
-import type { AccountDeps, Caller } from "./account-deps.ts";
+import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
 import { discardAvatar, expectDiscard, putAvatar } from "./avatars.ts";
 import { sessionRevoked } from "./cookie-claims.ts";
 import { wrongPassword } from "./inputs.ts";
+import { openSession, type SessionTokens } from "./open-session.ts";
 import { accountLabel } from "./public-user.ts";
 import type { SignedIn } from "./session-calls.ts";
 import { changeOfSessions, updateUser } from "./update-user.ts";
@@ -53,27 +54,30 @@ export function removeAvatar(deps: ProfileDeps, signedIn: SignedIn): Promise<Use
 }
 
 /**
- * Changes the password, which `findPasswordProblem` has accepted, and ends all other sessions. Rejects with
- * `invalid_credentials` when `password` is not the present one.
+ * Changes the password, which `findPasswordProblem` has accepted, ends all sessions, and opens a new one for the
+ * caller: cookies that were copied before are worth nothing. Rejects with `invalid_credentials` when `password` is
+ * not the present one.
  */
 export async function changePassword(
   deps: ProfileDeps,
+  options: AccountOptions,
   signedIn: SignedIn,
   { password, newPassword }: { readonly password: string; readonly newPassword: string },
   caller: Caller,
-): Promise<void> {
+): Promise<SessionTokens> {
   const { networks } = caller.group;
   await checkPassword(deps, signedIn, password, caller);
   using place = deps.hasher.reserve(networks, new AbortController());
   const passwordHash = await deps.hasher.hash(newPassword, place);
+  const { session, tokens } = await openSession(deps, options, signedIn.user.id, caller.device, deps.clock());
   await changeUser(deps, signedIn, (current) => {
     // The present password was hashed again, or changed: only another attempt can tell which.
     if (current.passwordHash !== signedIn.user.passwordHash) throw busyError();
-    const sessions = current.sessions.filter(({ id }) => id === signedIn.session.id);
     // Links that were mailed before are worth as much as the earlier password.
-    return { ...changeOfSessions({ passwordHash }, sessions, deps.clock()), mailTokens: [] };
+    return { ...changeOfSessions({ passwordHash }, [session], deps.clock()), mailTokens: [] };
   });
-  caller.log.info("Password changed", fieldsOf(deps, signedIn));
+  caller.log.info("Password changed", fieldsOf(deps, { ...signedIn, session }));
+  return tokens;
 }
 
 /** Removes the account with its sessions and avatar. Rejects with `invalid_credentials` for a wrong password. */
