@@ -51,8 +51,8 @@ export function migrate(database: DatabaseSync, path: string): void {
     if (index < version) continue;
     database.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
   }
-  database.exec(ADDITIONS);
-  for (const [name, type] of missingColumns(database)) database.exec(`ALTER TABLE users ADD COLUMN ${name} ${type}`);
+  const columns = missingColumns(database).map(([name, type]) => `ALTER TABLE users ADD COLUMN ${name} ${type}; `);
+  database.exec(`BEGIN IMMEDIATE; ${ADDITIONS}; ${columns.join("")}COMMIT`); // One sync of the disk for all.
 }
 
 /** Refuses a database that another release wrote: a command must not change the tables below a running service. */
