@@ -1,6 +1,6 @@
 // The express application: the steps of every request, the routes, and the answer without a route.
 import express from "express";
-import type { Express, RequestHandler } from "express";
+import type { Express, RequestHandler, Router } from "express";
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { AccountError } from "../errors.ts";
@@ -78,7 +78,13 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
     refuseOddMethods,
     allowOrigins(options.origins),
   );
-  const routes = { app, guard: refuseCrossSite(options.origins) };
+  const routes = { app, guard: refuseCrossSite(options.origins), byPath: new Map<string, Router>() };
+  // The router would compare a path with those of all calls before its own, four times each.
+  app.use((request, response, next) => {
+    const router = routes.byPath.get(request.path);
+    if (router === undefined) next();
+    else router(request, response, next);
+  });
   addAccountRoutes(routes, deps);
   if (deps.media !== undefined) addRoute(routes, /^\/media\/.*/, "/media/:key", { get: [serveMedia(deps.media)] });
   addRoute(routes, KEY_SET_PATH, KEY_SET_PATH, { get: [serveKeySet(deps.accessKeys, deps.log)] });
@@ -97,6 +103,8 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
 interface Routes {
   readonly app: Express;
   readonly guard: RequestHandler;
+  /** The routers of paths without parameters. */
+  readonly byPath: Map<string, Router>;
 }
 
 type Methods = Partial<Record<CallMethod, readonly RequestHandler[]>>;
@@ -125,22 +133,25 @@ function stepsBefore(
 }
 
 /** Adds one path with its methods; others get 405. */
-function addRoute({ app, guard }: Routes, path: string | RegExp, label: string, methods: Methods): void {
+function addRoute({ app, guard, byPath }: Routes, path: string | RegExp, label: string, methods: Methods): void {
   const names = (Object.keys(methods) as CallMethod[]).map((method) => method.toUpperCase());
   const allow = [...names.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : name)), "OPTIONS"];
   const setLabel: RequestHandler = (_request, response, next) => {
     contextOf(response).route = label;
     next();
   };
-  app.all(path, setLabel, guard);
-  for (const [method, steps] of Object.entries(methods)) app[method as CallMethod](path, ...steps);
-  app.options(path, (_request, response) => {
+  const router = express.Router({ strict: true, caseSensitive: true });
+  router.all(path, setLabel, guard);
+  for (const [method, steps] of Object.entries(methods)) router[method as CallMethod](path, ...steps);
+  router.options(path, (_request, response) => {
     response.setHeader("Allow", allow.join(", "));
     response.status(204).end();
   });
-  app.all(path, (_request, _response, next) => {
+  router.all(path, (_request, _response, next) => {
     next(new AccountError("method_not_allowed", `This path takes ${allow.join(", ")}.`, { allow }));
   });
+  if (typeof path === "string" && !path.includes(":")) byPath.set(path, router);
+  else app.use(router);
 }
 
 const answerNotFound: RequestHandler = (_request, _response, next) => {
