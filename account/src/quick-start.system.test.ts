@@ -36,7 +36,7 @@ beforeAll(async () => {
   frontEnd = createServer((request, response) => {
     const file = files.get(request.url === "/" ? "index.html" : (request.url ?? "").slice(1));
     if (file === undefined) return void response.writeHead(404).end();
-    const text = file.text.replace("http://localhost:8000", `http://localhost:${service.port}`);
+    const text = file.text.replaceAll("http://localhost:8000", `http://localhost:${service.port}`);
     response.writeHead(200, { "Content-Type": TYPES[file.language] }).end(text);
   });
   await once(frontEnd.listen(0, "localhost"), "listening");
@@ -86,5 +86,23 @@ it("registers, logs in, refreshes an expired token, logs out, and shows errors a
   await says("You are logged out.");
   await page.getByRole("button", { name: "Who am I?" }).click();
   await says("You are not logged in.");
+  await page.close();
+});
+
+it("logs in with the client of the service, and shows why not", async () => {
+  const email = "b@x.com";
+  await service.register({ ...USER, email });
+  const page = await browser.newPage();
+  await page.goto(`${url}/client.html`);
+  await page.getByLabel("E-mail").fill(email);
+  for (const [password, text] of [
+    ["not the password", "The e-mail address or the password is incorrect."],
+    [USER.password, `You are ${email}.`],
+  ] as const) {
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button").click();
+    await page.getByRole("status").getByText(text, { exact: true }).waitFor();
+  }
+  expect(await page.evaluate("document.cookie")).toBe("");
   await page.close();
 });
