@@ -1,8 +1,10 @@
 // `weir console` with two control planes as processes, a scripted pod on each, and a real browser.
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { duplexPair } from "node:stream";
 import { text } from "node:stream/consumers";
 
 import { ACK, ScriptedPod } from "@weir/harness/ads/scripted-pod";
@@ -13,7 +15,7 @@ import type { Program } from "@weir/harness/processes/start-process";
 import { startBrowser } from "@weir/harness/weir/browser";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { PROCESS } from "../rollout/rollout-command.ts";
+import { PROCESS, type RolloutEnvironment } from "../rollout/rollout-command.ts";
 import { runConsole } from "./console-command.ts";
 
 const MANIFEST =
@@ -60,6 +62,11 @@ async function start(...servers: readonly string[]) {
 
 /** Runs the command with these arguments. */
 async function run(...args: readonly string[]) {
+  return await runWith({}, ...args);
+}
+
+/** The same with other replicas. */
+async function runWith(replicas: Pick<RolloutEnvironment, "findReplicas">, ...args: readonly string[]) {
   const stop = new AbortController();
   const output = { stdout: "", stderr: "" };
   const context = {
@@ -68,7 +75,7 @@ async function run(...args: readonly string[]) {
     signal: stop.signal,
     env: {},
   };
-  const ended = runConsole(context, args, { ...PROCESS, lookupIntervalMs: 200 });
+  const ended = runConsole(context, args, { ...PROCESS, ...replicas, lookupIntervalMs: 200 });
   const end = async (): Promise<number> => {
     stop.abort();
     return await ended;
@@ -102,6 +109,20 @@ async function ask(
 }
 
 describe("weir console", () => {
+  it("asks replicas over connections that are no sockets, as those to pods of a cluster", async () => {
+    const replica = await startReplica("web/pod-1");
+    const { hostname, port } = new URL(replica.url);
+    const open = async () => {
+      const [near, far] = duplexPair();
+      far.pipe(connect(Number(port), hostname)).pipe(far);
+      return await Promise.resolve(near);
+    };
+    const target = { label: "weir-system/weir-0", url: replica.url, open };
+    const { origin } = await runWith({ findReplicas: async () => await Promise.resolve([target]) }, "--no-open");
+    const page = await ask(origin, "/");
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining("<title>Weir console</title>")]);
+  });
+
   it("gives its APIs to the browser that has the token, once", async () => {
     const replica = await startReplica("web/pod-1");
     const { origin, token } = await start(replica.url);
@@ -143,6 +164,7 @@ describe("weir console", () => {
       { origin: "null" },
       { "sec-fetch-site": "same-site" },
       { "sec-fetch-site": "cross-site" },
+      { "sec-fetch-site": "cross-site", "sec-fetch-dest": "iframe" },
     ]) {
       for (const path of ["/", "/console/replicas", `/replicas/0${GET_ROLLOUT}`])
         expect(await ask(origin, path, { headers })).toMatchObject({ status: 403 });

@@ -132,11 +132,13 @@ export class ForwardedReplicas {
         new URL(target.url + path),
         { method, agent, headers: { ...headers, ...Object.fromEntries(own) }, signal },
         (answer) => {
-          asked.setTimeout(0);
+          clearTimeout(timer);
           resolve(answer);
         },
       );
-      asked.setTimeout(ANSWER_TIMEOUT_MS, () => asked.destroy(new Error("it does not answer")));
+      // Not that of the request: the connection to a pod of a cluster is no socket, and has none.
+      const timer = setTimeout(() => asked.destroy(new Error("it does not answer")), ANSWER_TIMEOUT_MS);
+      asked.once("close", () => clearTimeout(timer));
       asked.on("error", reject);
       asked.end(Buffer.from(body, "latin1"));
     });

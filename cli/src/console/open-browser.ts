@@ -8,10 +8,15 @@ import { join } from "node:path";
 /** Opens the URL, whose characters need no escape in HTML; calls `failed` when there is no browser. Returns the end of the file. */
 export function openBrowser(url: string, failed: (program: string) => void): () => void {
   const program = process.platform === "darwin" ? "open" : "xdg-open";
-  const folder = mkdtempSync(join(tmpdir(), "weir-console-"));
-  const file = join(folder, "open.html");
-  writeFileSync(file, redirectPage(url), { mode: 0o600 });
-  const started = spawn(program, [file], { stdio: "ignore", detached: true });
+  let folder: string;
+  try {
+    folder = mkdtempSync(join(tmpdir(), "weir-console-"));
+    writeFileSync(join(folder, "open.html"), redirectPage(url), { mode: 0o600 });
+  } catch {
+    failed(program); // A full or read-only disk.
+    return () => undefined;
+  }
+  const started = spawn(program, [join(folder, "open.html")], { stdio: "ignore", detached: true });
   started.on("error", () => failed(program));
   started.unref();
   return () => rmSync(folder, { recursive: true, force: true });
