@@ -480,6 +480,18 @@ describe("Publisher", () => {
     ]);
   });
 
+  it("serves a resource that does not fit in the fleets that have it, also when others name these later", async () => {
+    await publisher.start();
+    await change({ "a.yaml": manifest({ ...A, fleets: ["gold"] }) });
+    const before = publisher.snapshotFor("gold");
+    await change({ "a.yaml": manifest({ ...A, largeRules: 200 }) });
+    expect(publisher.snapshotFor("gold")).toBe(before);
+    const later = manifest({ name: "b", domain: "beta", fleets: ["gold"] });
+    await change({ "a.yaml": manifest({ ...A, largeRules: 200 }), "b.yaml": later });
+    expect(publisher.snapshotFor("gold")?.revisions.map(({ name }) => name)).toEqual(["default/a", "default/b"]);
+    expect(publisher.snapshotFor("gold")?.get("default/a")).toBe(before?.get("default/a"));
+  });
+
   it("keeps the published revision of a resource that has grown too large, and its current revision for reports", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();

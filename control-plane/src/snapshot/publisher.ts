@@ -4,6 +4,7 @@ import { describeError } from "@weir/common/errors/service-error";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { Listeners } from "@weir/common/lifecycle/listeners";
 import type { Log } from "@weir/common/log/log";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { timeSliced } from "@weir/common/turn/time-sliced";
@@ -185,7 +186,10 @@ export class Publisher implements Part {
     const desired = translateResources(state, before);
     const applicants = await timeSliced(this.#applicants(desired));
     const admission = admit(applicants, desired.fleets, this.#options);
-    const wanted = await timeSliced(snapshotSteps([...admission.admitted.values()], desired.fleets, this.#wanted));
+    const published = [...admission.admitted.values()];
+    // A resource that does not fit may still be served in fleets that it does not name any more.
+    const fleets = [...new Set([...desired.fleets, ...published.flatMap(({ fleets: own }) => own ?? [])])];
+    const wanted = await timeSliced(snapshotSteps(published, fleets.toSorted(compareCodeUnits), this.#wanted));
     // Only now: a state that cannot be translated is not taken, and fails again at the next read.
     this.#noteReadable();
     const { log } = this.#deps;
