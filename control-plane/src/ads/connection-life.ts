@@ -70,6 +70,8 @@ export function limitsOf(options: ConnectionLife): Partial<Http2Limits> {
     connectionAgeMs: options.connectionAgeMaxMs,
     connectionAgeGraceMs: options.connectionAgeGraceMs ?? CONNECTION_AGE_GRACE_MS,
     messageMaxBytes: REQUEST_MAX_BYTES,
+    // As many as pods that are sent an edit in one turn: to allocate 16 KiB for each takes longer than to write.
+    freeChunksMax: 1024,
     concurrentStreamsMax: STREAMS_PER_CONNECTION_MAX,
     callsInFlightMax: CALLS_PER_CONNECTION_MAX,
     unsentMaxBytes: UNSENT_MAX_BYTES,

@@ -11,7 +11,7 @@ export type EarlierRevisions = ReadonlyMap<string, Revision | undefined>;
 
 const NONE_EARLIER: EarlierRevisions = new Map();
 
-/** Bytes from one digest to the next in the text of digests: each is a {@link contentHash}, and ends with a line. */
+/** Bytes from one digest to the next in the text of digests: each is a {@link contentHash}, with a line break in between. */
 const DIGEST_STRIDE = contentHash("").length + 1;
 
 /** What differs from one snapshot to the next: the revision of a resource; undefined: it has none any more. */
@@ -43,8 +43,8 @@ export class Snapshot {
   /** The fleet's snapshot, whose bytes are sent where the revisions are equal. */
   readonly #base: Snapshot | undefined;
   #body: WeakRef<Buffer> | undefined;
-  /** The text of the digests in UTF-8, from one edit to the next. */
-  #digests: Buffer | undefined;
+  /** The text of the digests in UTF-8, from one edit to the next; memory that may be freed. */
+  #digests: WeakRef<Buffer> | undefined;
 
   /** `revisions` must be sorted by name. */
   constructor(revisions: readonly Revision[], derivation: Derivation = {}) {
@@ -53,7 +53,7 @@ export class Snapshot {
     this.revisions = revisions;
     this.earlierRevisions = earlierRevisions;
     this.#base = base;
-    this.#digests = digests;
+    this.#digests = digests && new WeakRef(digests);
     // A hash of digests, which exist per revision: hashing megabytes per fleet would take seconds.
     this.version = contentHash(digests ?? digestsOf(revisions));
     this.#head = encodeHead(this.version);
@@ -118,7 +118,7 @@ export class Snapshot {
    * on, as hardly any snapshot is edited twice.
    */
   #patchDigests(places: readonly EditPlace[]): Buffer {
-    const digests = this.#digests ?? Buffer.from(digestsOf(this.revisions));
+    const digests = this.#digests?.deref() ?? Buffer.from(digestsOf(this.revisions));
     this.#digests = undefined;
     for (const { place, after } of places) digests.write(after?.digest ?? "", place * DIGEST_STRIDE);
     return digests;

@@ -15,7 +15,7 @@ import { Connection } from "./connection.ts";
 import { type ReceivedFrame, ServerReader } from "./received-frames.suite.ts";
 
 /** What all connections share, as in a server: chunks, and scratch space by its limit. */
-const POOL = new ChunkPool();
+const POOL = new ChunkPool(256);
 const FIELDS = new Map<number, FieldList>();
 
 /** A sink that records, and that takes bytes only when it is told to. */

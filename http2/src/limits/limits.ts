@@ -26,6 +26,8 @@ export interface Http2Limits {
   readonly unsentMaxBytes: number;
   /** Incomplete requests and unsent output of all connections together, in bytes. */
   readonly processMaxBytes: number;
+  /** Chunks of output, of 16 KiB, that are kept while no connection needs them. */
+  readonly freeChunksMax: number;
   /** The time over which the frames below are counted, in milliseconds. */
   readonly frameWindowMs: number;
   /**
@@ -78,6 +80,7 @@ export const DEFAULT_LIMITS: Http2Limits = {
   connectionWindowBytes: 1024 * 1024,
   unsentMaxBytes: 256 * 1024,
   processMaxBytes: 32 * 1024 * 1024,
+  freeChunksMax: 256,
   frameWindowMs: 10_000,
   controlFramesMax: 2000,
   controlFramesPerAnswer: 4,

@@ -4,15 +4,15 @@
 /** Bytes of a chunk: one TLS record, or some 250 small answers. */
 export const CHUNK_BYTES = 16_384;
 
-/**
- * Free chunks that are kept, 16 MiB; further ones are left to the garbage collector. As many as connections that are sent
- * something in one turn, as pods after an edit: to allocate them again takes longer than to write.
- */
-const FREE_MAX = 1024;
-
 /** The free chunks. */
 export class ChunkPool {
   readonly #free: Buffer[] = [];
+  readonly #freeMax: number;
+
+  /** Keeps so many free chunks; further ones are left to the garbage collector. */
+  constructor(freeMax: number) {
+    this.#freeMax = freeMax;
+  }
 
   /** A chunk with any content. The one that was given back last: it is in the processor's cache. */
   take(): Buffer {
@@ -21,6 +21,6 @@ export class ChunkPool {
 
   /** Gives a chunk back that is not read any more. */
   give(chunk: Buffer): void {
-    if (this.#free.length < FREE_MAX) this.#free.push(chunk);
+    if (this.#free.length < this.#freeMax) this.#free.push(chunk);
   }
 }

@@ -29,7 +29,7 @@ function createOutput(unsentMaxBytes = 100_000) {
   };
   const scheduled: TurnTask[] = [];
   const task: TurnTask = { runAtTurnEnd: () => output.runAtTurnEnd() };
-  const pool = new ChunkPool();
+  const pool = new ChunkPool(256);
   const budget = new ByteBudget(1_000_000);
   const turn = { atTurnEnd: (next: TurnTask) => void scheduled.push(next), monotonicMs: () => 0 };
   const deps = { sink, gate: new ReadGate(sink), counters: createCounters() };
@@ -163,10 +163,10 @@ describe("Output", () => {
 
 describe("ChunkPool", () => {
   it("keeps a bounded number of free chunks", () => {
-    const pool = new ChunkPool();
-    const chunks = Array.from({ length: 1100 }, () => pool.take());
+    const pool = new ChunkPool(256);
+    const chunks = Array.from({ length: 300 }, () => pool.take());
     for (const chunk of chunks) pool.give(chunk);
-    const again = new Set(Array.from({ length: 1100 }, () => pool.take()));
-    expect(chunks.filter((chunk) => again.has(chunk))).toHaveLength(1024);
+    const again = new Set(Array.from({ length: 300 }, () => pool.take()));
+    expect(chunks.filter((chunk) => again.has(chunk))).toHaveLength(256);
   });
 });

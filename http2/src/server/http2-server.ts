@@ -47,7 +47,7 @@ export class Http2Server {
       turn,
       limits: all,
       counters: this.counters,
-      pool: new ChunkPool(),
+      pool: new ChunkPool(all.freeChunksMax),
       budget: new ByteBudget(all.processMaxBytes),
       deadlines: new Deadlines(turn.monotonicMs(), () => this.#startDeadlines()),
       fields: new FieldList(hpackLimits(all)),
