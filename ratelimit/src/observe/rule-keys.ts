@@ -26,6 +26,13 @@ export interface KeyLevel {
   readonly isShown: boolean;
 }
 
+/** Whether keys of the one levels are keys of the other ones, and shown by the same rights. */
+export function areSameLevels(left: readonly KeyLevel[], right: readonly KeyLevel[]): boolean {
+  const isSame = ({ index, key, isShown }: KeyLevel, other: KeyLevel | undefined): boolean =>
+    other?.index === index && other.key === key && other.isShown === isShown;
+  return left.length === right.length && left.every((level, at) => isSame(level, right[at]));
+}
+
 /** The values of those levels. */
 export interface RuleKey {
   readonly values: readonly string[];

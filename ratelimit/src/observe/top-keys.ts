@@ -4,7 +4,7 @@ import type { Check, LimitedCheck } from "@weir/limits/classify/check";
 import { pathsOf } from "@weir/limits/rules/limit-paths";
 import type { Entry, Rule } from "@weir/limits/rules/rule";
 import type { CountedRules } from "../config/counted-rules.ts";
-import { keyLevelsOf, RuleKeys, type RuleKeyCounts } from "./rule-keys.ts";
+import { areSameLevels, keyLevelsOf, type RuleKeyCounts, RuleKeys } from "./rule-keys.ts";
 import type { RuleName } from "./rule-name.ts";
 
 /** Most rules with keys, those that are used most. */
@@ -131,7 +131,8 @@ export class TopKeys {
       this.#constant.add(rule);
       return undefined;
     }
-    if (known !== undefined) {
+    // The keys of other levels would be shown under the names and by the rights of these.
+    if (known !== undefined && areSameLevels(known.levels, levels)) {
       known.rule = rule;
       known.levels = levels;
       return known;
