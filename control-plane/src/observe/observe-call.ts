@@ -21,18 +21,8 @@ import type { ObserveHub, PodObserver } from "./observe-hub.ts";
 /** Largest message, in bytes. */
 const MESSAGE_MAX_BYTES = 256 * 1024;
 
-/**
- * What a pod may send in ten seconds: several times the past and what it counts of 500 rules and the keys of 32, about
- * 1 MiB each. A message costs at least so much of it, in bytes.
- */
-const BUDGET_BYTES = 32 * 1024 * 1024;
-const BUDGET_SECONDS = 10;
-const MESSAGE_MIN_COST_BYTES = 64 * 1024;
-
 export interface ObserveCallDeps {
   readonly hub: Pick<ObserveHub, "add">;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
   /** The state of the pod with a discovery stream on this connection; undefined: there is none. */
   readonly findPod: (nodeId: string) => (() => PodState) | undefined;
   /** How long the first message may take, in milliseconds. */
@@ -41,6 +31,8 @@ export interface ObserveCallDeps {
   readonly closed: (call: ObserveCall) => void;
   /** Logs a pod that sends too much. */
   readonly warnings: Pick<RateLimitedLog, "warn">;
+  /** Takes a message of so many bytes into account; returns why it is too much, undefined: it is not. */
+  readonly spend: (bytes: number) => string | undefined;
 }
 
 /** The stream. */
@@ -50,9 +42,6 @@ export class ObserveCall implements StreamingReceiver {
   readonly #timer: NodeJS.Timeout;
   #observer: PodObserver | undefined;
   #nodeId = "";
-  /** The present ten seconds, and what is spent of their budget. */
-  #period = 0;
-  #spentBytes = 0;
   #isEnded = false;
 
   constructor(call: StreamingCall, deps: ObserveCallDeps) {
@@ -71,10 +60,10 @@ export class ObserveCall implements StreamingReceiver {
       this.end(GrpcStatus.RESOURCE_EXHAUSTED, text);
       return;
     }
-    if (this.#isTooMuch(end - start)) {
+    const excess = this.#deps.spend(end - start);
+    if (excess !== undefined) {
       this.#deps.warnings.warn("Ended the observations of a pod: it sends too much", { pod: this.#nodeId });
-      const text = `more than ${BUDGET_BYTES} bytes have come in ${BUDGET_SECONDS} s`;
-      this.end(GrpcStatus.RESOURCE_EXHAUSTED, text);
+      this.end(GrpcStatus.RESOURCE_EXHAUSTED, excess);
       return;
     }
     // What was sent before the pod knew that nothing is wanted any more.
@@ -135,14 +124,6 @@ export class ObserveCall implements StreamingReceiver {
         this.#messages.send([encodeMessage(ObserveResponseSchema, response)]);
       },
     });
-  }
-
-  #isTooMuch(bytes: number): boolean {
-    const period = Math.floor(this.#deps.clock() / 1000 / BUDGET_SECONDS);
-    if (period !== this.#period) this.#spentBytes = 0;
-    this.#period = period;
-    this.#spentBytes += Math.max(bytes, MESSAGE_MIN_COST_BYTES);
-    return this.#spentBytes > BUDGET_BYTES;
   }
 
   #leave(): void {
