@@ -18,6 +18,7 @@ export function contentSecurityPolicy(imageSources: readonly string[] = []): str
 export const PAGE_HEADERS = {
   "Content-Security-Policy": contentSecurityPolicy(),
   "Cache-Control": "no-store",
+  "Cross-Origin-Opener-Policy": "same-origin",
   "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
 } as const;

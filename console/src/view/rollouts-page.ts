@@ -66,7 +66,7 @@ function changes(filter: string, response: ListChangesResponse | undefined): Ele
     [`${namespace}/${name}`, ...fleets].some((text) => text.includes(filter));
   const rows = response.changes.filter(named);
   return [
-    h("p", { class: "quiet" }, `The last hundred since ${dateText(since)}.`),
+    h("p", { class: "quiet" }, since === 0 ? "Not known yet." : `The last hundred since ${dateText(since)}.`),
     rows.length === 0
       ? h("p", null, "None.")
       : table<Change>(

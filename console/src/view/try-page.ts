@@ -35,10 +35,14 @@ function form(request: TriedRequest, { fleets, rollout }: Merged, tried: (reques
     const fields = new FormData(event.currentTarget as HTMLFormElement);
     const text = (name: string): string => {
       const value = fields.get(name);
-      return typeof value === "string" ? value.trim() : "";
+      return typeof value === "string" ? value : "";
     };
     const lines = text("descriptors").split(/\r?\n/);
-    tried({ fleet: text("fleet"), domain: text("domain"), descriptors: lines.filter((line) => line !== "") });
+    tried({
+      fleet: text("fleet").trim(),
+      domain: text("domain").trim(),
+      descriptors: lines.filter((line) => line !== ""),
+    });
   };
   const listed = (name: string, label: string, value: string, options: Iterable<string>): readonly Element[] => [
     h("label", { for: name }, label),

@@ -18,6 +18,9 @@ import { explain, getRules, type PublishedRules } from "./published-rules.ts";
 /** Most rules whose keys one watcher may want. */
 const KEYED_RULES_MAX = 32;
 
+/** Most rules in one question for what differs in their resources. */
+const DIFFERENCES_MAX = 32;
+
 /** Most descriptors of a request that is explained. */
 const DESCRIPTORS_MAX = 16;
 
@@ -43,7 +46,11 @@ const KINDS = {
 export function createConsoleHandler({ feed, published, changeLog, clock, log }: ConsoleApiDeps): ConnectHandler {
   return createConnectHandler(log, (router) => {
     router.service(ConsoleService, {
-      getRules: (request) => getRules(published, request),
+      getRules: (request) => {
+        if (request.withDifference && request.rules.length > DIFFERENCES_MAX)
+          refuse("rules", request.rules.length, DIFFERENCES_MAX);
+        return getRules(published, request);
+      },
       listChanges: () => ({
         changes: changeLog.changes.map(changeMessage),
         since: timestampFromMs(changeLog.sinceMs),
@@ -63,15 +70,17 @@ export function createConsoleHandler({ feed, published, changeLog, clock, log }:
   });
 }
 
+function refuse(what: string, count: number, max: number): never {
+  throw new ConnectError(`${what} has ${count} items, at most ${max} are allowed`, Code.InvalidArgument);
+}
+
 /** Bounds the work: it is done in the thread that sends pods their rules. */
 function checkSize({ descriptors }: ExplainRequestRequest): void {
-  const refuse = (what: string, count: number, max: number): never => {
-    const text = `Cannot explain the request: ${what} has ${count} items, at most ${max} are allowed`;
-    throw new ConnectError(text, Code.InvalidArgument);
-  };
-  if (descriptors.length > DESCRIPTORS_MAX) refuse("descriptors", descriptors.length, DESCRIPTORS_MAX);
+  if (descriptors.length > DESCRIPTORS_MAX)
+    refuse("Cannot explain the request: descriptors", descriptors.length, DESCRIPTORS_MAX);
   for (const [index, { entries }] of descriptors.entries())
-    if (entries.length > ENTRIES_MAX) refuse(`descriptors[${index}].entries`, entries.length, ENTRIES_MAX);
+    if (entries.length > ENTRIES_MAX)
+      refuse(`Cannot explain the request: descriptors[${index}].entries`, entries.length, ENTRIES_MAX);
 }
 
 function changeMessage(change: ResourceChange): MessageInitShape<typeof ChangeSchema> {

@@ -6,6 +6,9 @@ const CONTEXT_LINES = 3;
 /** Most lines of the difference. */
 const LINES_MAX = 400;
 
+/** Longest line, in UTF-16 code units; the rest is left out. */
+const LINE_LENGTH_MAX = 1000;
+
 /** Most comparisons of lines: beyond, all lines between the first and the last difference differ. */
 const COMPARISONS_MAX = 1_000_000;
 
@@ -24,7 +27,10 @@ export function lineDifference(before: string, after: string): string {
   const changed = edits(old.slice(start, old.length - end), present.slice(start, present.length - end));
   const same = (lines: readonly string[]): readonly string[] => lines.map((line) => `  ${line}`);
   const lines = withoutMiddles([...same(old.slice(0, start)), ...changed, ...same(old.slice(old.length - end))]);
-  return [...lines.slice(0, LINES_MAX), ...(lines.length > LINES_MAX ? ["..."] : [])].join("\n");
+  return [
+    ...lines.slice(0, LINES_MAX).map((line) => line.slice(0, LINE_LENGTH_MAX)),
+    ...(lines.length > LINES_MAX ? ["..."] : []),
+  ].join("\n");
 }
 
 /** The lines of both, by a longest common subsequence. */

@@ -36,8 +36,7 @@ export function getRules(
     const limit = revision && limitsIn(revision).get(path);
     if (revision === undefined || limit === undefined) return [];
     const { namespace, name: key } = revision;
-    const kept = published.revisionsOf(key);
-    const [earlier] = kept.slice(kept.indexOf(revision) + 1);
+    const earlier = published.revisionsOf(key).find(({ digest }) => digest !== revision.digest);
     const text = limitText(limit.limit);
     const earlierText = earlier === undefined ? text : textOf(limitsIn(earlier).get(path));
     return {
