@@ -47,7 +47,7 @@
 {{- if $values.keys.passwordPepperKey -}}
   {{- $env = append $env (list "PASSWORD_PEPPER_FILE" "/etc/weir/keys/password-pepper") -}}
 {{- end -}}
-{{- if $values.mail.existingSecret -}}
+{{- if (default dict $values.mail).existingSecret -}}
   {{- $env = append $env (list "SMTP_URL_FILE" "/etc/weir/mail/smtp-url") -}}
 {{- end -}}
 {{- if $values.tls.existingSecret -}}
