@@ -23,7 +23,7 @@ import { findDomain } from "./configured-domain.ts";
 
 const SEED = 11;
 const DOMAINS = 40;
-const REQUESTS = 150;
+const REQUESTS = 200;
 const PREFIX = "blue:";
 
 const models = fc
