@@ -254,7 +254,7 @@ export interface Calls {
       readonly user: User;
     };
   };
-  /** Changes the password and ends all sessions of the user but that of the call. */
+  /** Changes the password, ends all sessions of the user, and sets the cookies of a new one: copies of the earlier cookies no longer work. */
   readonly changePassword: {
     readonly input: {
       /** The present password. */
