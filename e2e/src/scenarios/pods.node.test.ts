@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { NodeAccess, type NodePod, SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { launcher, runCommand } from "@weir/harness/processes/programs";
 import { startProgram } from "@weir/harness/processes/start-process";
+import { startBrowser } from "@weir/harness/weir/browser";
 import { PodClient } from "@weir/harness/weir/pod";
 import { manifestOf } from "@weir/harness/weir/weir";
 
@@ -101,7 +102,7 @@ describe("the pods of the installed product", () => {
     expect([result.code, result.stdout + result.stderr]).toEqual([code, expect.stringMatching(output)]);
   });
 
-  it("show what they count to kubectl weir top", async () => {
+  it("show what they count to kubectl weir top and on the page of kubectl weir console", async () => {
     const pod = new PodClient(`http://${(await podOf("weir-ratelimit", NAMESPACE)).address}:8080`);
     for (let call = 0; call < 3; call++) await pod.ask("pods", { user: "bob" });
     const fleet = `${NAMESPACE}.core`;
@@ -112,6 +113,21 @@ describe("the pods of the installed product", () => {
         { path: "pods.user", keys: { byRejections: [{ values: [{ hash: expect.any(String) as unknown }] }] } },
       ]);
     });
+    const { cwd, env } = terminal();
+    const program = startProgram(node.cluster.kubectlPath, ["weir", "console", "--no-open"], env, { cwd });
+    const browser = await startBrowser();
+    try {
+      const [url] = await program.find(/http:\S+/);
+      const page = await browser.newPage();
+      await page.goto(url);
+      await page.getByRole("link", { name: "pods.user", exact: true }).click();
+      await page.getByText("1 per year").waitFor();
+      await page.getByRole("table", { name: "Keys with most rejections" }).waitFor();
+      expect(await page.getByRole("status").innerText()).toBe("");
+    } finally {
+      await browser.close();
+      await program.end();
+    }
   });
 
   /** Where kubectl finds its plugin and the cluster. */
