@@ -26,7 +26,7 @@ mounted at /etc/weir/<name of the volume>.
 {{- end -}}
 {{- with $values.mail -}}
   {{- if .existingSecret -}}
-    {{- $secrets = append $secrets (dict "name" "mail" "secret" .existingSecret "files" (dict "smtp-url" .urlKey)) -}}
+    {{- $secrets = append $secrets (dict "name" "mail" "secret" .existingSecret "files" (dict "smtp-url" (default "SMTP_URL" .urlKey))) -}}
   {{- end -}}
 {{- end -}}
 {{- with $values.rateLimit.tls -}}
