@@ -190,6 +190,26 @@ describe("the client", () => {
     expect(service.signedOut).toBe(0);
   });
 
+  it("keeps the session over any number of refreshes that find the service busy", async () => {
+    const service = new FakeService();
+    service.isAccessValid = false;
+    const client = service.client();
+    for (let outage = 0; outage < 5; outage++) {
+      service.refusals.push({ path: "refresh-token", status: 503, retryAfter: "60" });
+      await expect(client.currentUser()).rejects.toMatchObject({ status: 503 });
+    }
+    expect([await client.currentUser(), service.signedOut]).toEqual([{ user: ADA }, 0]);
+  });
+
+  it.each([
+    { body: "<h1>Welcome</h1>", message: "The service answered 200." },
+    { body: '{"user":', message: "The service answered 200." },
+  ])("rejects a 200 with the body $body", async ({ body, message }) => {
+    const service = new FakeService();
+    service.refusals.push({ path: "current-user", status: 200, body });
+    await expect(service.client().currentUser()).rejects.toMatchObject({ status: 200, code: "unknown", message });
+  });
+
   it("keeps the session without a network", async () => {
     const service = new FakeService();
     const offline = service.client({ fetch: () => Promise.reject(new TypeError("Failed to fetch")) });
@@ -208,7 +228,7 @@ describe("the client", () => {
     expect(service.asked).toEqual(["GET current-user"]);
   });
 
-  it("goes on with the refresh for others when the signal of one is aborted", async () => {
+  it("continues the refresh for others when the signal of one is aborted", async () => {
     const service = new FakeService();
     service.isAccessValid = false;
     const stop = new AbortController();

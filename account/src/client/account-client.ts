@@ -83,10 +83,11 @@ export function createAccountClient(options: AccountClientOptions = {}): Account
     const init = { method, credentials: "include", ...bodyOf(kind, input), ...(signal && { signal }) } as const;
     for (let waitedSeconds = 0; ;) {
       const response = await send(url, init);
-      const body = (await response.json().catch(() => ({}))) as Partial<ErrorBody>;
+      // A proxy may answer with something else, also with 200, and a connection may end within the body.
+      const body = (await response.json().catch(() => undefined)) as Partial<ErrorBody> | null | undefined;
       signal?.throwIfAborted();
-      if (response.ok) return body;
-      const error = new CallError(response, body);
+      if (response.ok && body !== undefined) return body;
+      const error = new CallError(response, body ?? {});
       waitedSeconds += error.retryAfterSeconds ?? Infinity;
       if (error.retryAfterSeconds === undefined || waitedSeconds > waitMaxSeconds) throw error;
       onWait?.(error.retryAfterSeconds);
@@ -99,6 +100,7 @@ export function createAccountClient(options: AccountClientOptions = {}): Account
     (refreshing ??= ask("refreshToken", {})
       .then((answer) => {
         refreshes++;
+        refreshesInARow++;
         return answer;
       })
       .catch((error: unknown) => {
@@ -120,7 +122,7 @@ export function createAccountClient(options: AccountClientOptions = {}): Account
         if (!isUnauthenticated(error)) throw error;
         // Another call may have refreshed since this one was sent.
         const isRefreshed = refreshes > refreshesBefore;
-        const mayRepeat = !isRepeated && (isRefreshed || refreshing !== undefined || refreshesInARow++ < REFRESHES_MAX);
+        const mayRepeat = !isRepeated && (isRefreshed || refreshing !== undefined || refreshesInARow < REFRESHES_MAX);
         if (!mayRepeat) {
           onSignedOut?.();
           throw error;
