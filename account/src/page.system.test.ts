@@ -122,7 +122,10 @@ describe("the page", () => {
     await form(tab, "change-password").getByLabel("Present password", { exact: true }).fill(USER.password);
     await form(tab, "change-password").getByLabel("New password", { exact: true }).fill(NEW_PASSWORD);
     await tab.getByRole("button", { name: "Change password" }).click();
-    await form(tab, "change-password").locator(".result.good").waitFor();
+    await tab
+      .getByRole("status")
+      .getByText(/password/i)
+      .waitFor();
     await tab.getByRole("button", { name: "Sign out", exact: true }).first().click();
     await tab.getByText("You are logged out.").waitFor();
     await signIn(tab, "ada@example.org", NEW_PASSWORD);
@@ -188,7 +191,7 @@ describe("the page", () => {
     expect(await tab.locator("#register-email[aria-invalid]").count()).toBe(0);
     await tab.getByLabel("Password", { exact: true }).fill(USER.password);
     await tab.getByRole("button", { name: "Create account" }).click();
-    await tab.locator("#register-email[aria-invalid], #register-avatar[aria-invalid]").first().waitFor();
+    await tab.locator("#register-email[aria-invalid]").waitFor(); // The address is taken.
   });
 
   it("lists sessions, ends one, and notices the end in that browser", async () => {
@@ -355,7 +358,7 @@ describe("the page", () => {
     });
   });
 
-  it("is small, and asks nobody else", async () => {
+  it("is small, and asks no other server", async () => {
     const asked: string[] = [];
     let bytes = 0;
     const tab = await browser.newPage();
@@ -386,7 +389,7 @@ describe("the page", () => {
     });
   });
 
-  it("is not there with PAGE=false, nor by default in production; the client is", async () => {
+  it("is not there with PAGE=false; the client is", async () => {
     const other = await startService({ PAGE: "false" });
     const statusOf = async (path: string): Promise<number> => (await other.call({ path })).status;
     expect([await statusOf("/"), await statusOf("/page/page.js"), await statusOf("/client.js")]).toEqual([

@@ -36,9 +36,9 @@ interface Content {
  * the files of one page are always of one release.
  */
 export function serveStatic(file: StaticFile): RequestHandler {
-  let loaded: Promise<Content | undefined> | undefined;
+  let loaded: Content | undefined;
   return async (request, response) => {
-    const content = await (loaded ??= readContent(file));
+    const content = (loaded ??= await readContent(file));
     if (content === undefined) throw new AccountError("not_found", "This build has no such file: run make build.");
     for (const [header, value] of Object.entries(file.headers?.() ?? {})) response.setHeader(header, value);
     response.setHeader("Cache-Control", "no-cache");

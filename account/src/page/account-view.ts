@@ -36,7 +36,7 @@ export function accountView(page: Page, actions: AccountActions, note?: string):
   const sections = [
     section("Profile", profileForm(page, actions), ...avatarForms(page, actions)),
     page.facts.mail ? section("E-mail address", ...emailForms(page)) : undefined,
-    section("Password", passwordForm(page)),
+    section("Password", passwordForm(page, actions)),
     sessionsSection(page, actions.ended),
     section("Delete account", deletion(page, actions)),
   ];
@@ -139,8 +139,8 @@ function emailForms(page: Page): readonly HTMLElement[] {
   return [present, ...(isVerified ? [] : [send]), h("details", {}, h("summary", {}, "Change the address"), change)];
 }
 
-function passwordForm(page: Page): HTMLElement {
-  const element = form({
+function passwordForm(page: Page, { changed }: AccountActions): HTMLElement {
+  return form({
     id: "change-password",
     username: page.user?.email ?? "",
     fields: [
@@ -151,11 +151,10 @@ function passwordForm(page: Page): HTMLElement {
     onSubmit: async ({ text, signal }) => {
       const input = { password: text("password"), newPassword: text("newPassword") };
       const { message } = await page.client.changePassword(input, { signal });
-      element.reset();
+      changed(message, "change-password"); // The sessions are others.
       return message;
     },
   });
-  return element;
 }
 
 function deletion(page: Page, { ended }: AccountActions): HTMLElement {

@@ -52,7 +52,7 @@ function signedIn(): void {
 function accountChanged(message: string, formId: string): void {
   showAccount();
   page.say(message);
-  document.getElementById(formId)?.querySelector("button")?.focus();
+  document.getElementById(formId)?.querySelector<HTMLElement>(".actions button")?.focus();
 }
 
 function sessionEnded(message: string): void {
@@ -62,8 +62,14 @@ function sessionEnded(message: string): void {
 
 function passwordSet(message: string): void {
   links.reset = "";
-  page.user = undefined; // All sessions have ended.
-  showSignIn(message);
+  // All sessions of that account have ended; this browser may have one of another account.
+  page.client.currentUser().then(
+    ({ user }) => {
+      page.user = user;
+      showAccount(message);
+    },
+    () => sessionEnded(message),
+  );
 }
 
 async function verify(token: string): Promise<void> {
@@ -74,6 +80,8 @@ async function verify(token: string): Promise<void> {
     showAccount(message);
   } catch (error) {
     if (page.user !== undefined) showAccount(describeFailure(error));
+    // The link is still good for the next try.
+    if (!(error instanceof CallError && error.status === 400)) links.verify = token;
   }
 }
 

@@ -37,10 +37,12 @@ export class Page {
     this.facts = JSON.parse(written) as ServiceFacts;
     this.client = createAccountClient({
       fetch: async (url, init) => {
-        const response = await this.#uploads.fetch(url, init);
-        if (this.#isWaiting) this.say("");
-        this.#isWaiting = false;
-        return response;
+        try {
+          return await this.#uploads.fetch(url, init);
+        } finally {
+          if (this.#isWaiting) this.say("");
+          this.#isWaiting = false;
+        }
       },
       onSignedOut,
       onWait: (seconds) => {

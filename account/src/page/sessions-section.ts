@@ -1,4 +1,5 @@
 // The sessions of a user: each browser or device in which the user is signed in.
+import { CallError } from "../client/account-client.ts";
 import type { Session } from "../client/generated/calls.ts";
 import { button, h } from "./element.ts";
 import { describeFailure } from "./form.ts";
@@ -47,6 +48,7 @@ export function sessionsSection(page: Page, ended: (message: string) => void): H
       result.textContent = message;
     } catch (error) {
       failed(error);
+      if (error instanceof CallError && error.status === 404) await load().catch(failed); // It has ended meanwhile.
     }
   };
   const everywhere = button("Sign out everywhere", () => {

@@ -71,11 +71,12 @@ describe("parseSettings()", () => {
     });
   });
 
-  it("listens everywhere and lets no front end in by default in production", () => {
+  it("listens everywhere, lets no front end in and has no page by default in production", () => {
     expect(parseSettings(PRODUCTION)).toMatchObject({
       http: { host: everyHost() },
       metrics: { host: everyHost() },
       corsOrigins: [],
+      hasPage: false,
       warnings: [],
     });
   });
