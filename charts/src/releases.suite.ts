@@ -46,9 +46,9 @@ export class Releases {
     return await this.#cluster.run(["get", what, "-n", this.#namespace, "-o", `jsonpath=${path}`]);
   }
 
-  /** The ready pods of a Deployment, and the chart that made it. */
+  /** The replicas of a Deployment, which `--wait` has seen ready, and the chart that made it. */
   async deployment(name: string): Promise<string> {
-    const replicas = await this.get(`deployment/${name}`, "{.status.readyReplicas}");
+    const replicas = await this.get(`deployment/${name}`, "{.spec.replicas}");
     return `${replicas} ${await this.chartOf(`deployment/${name}`)}`;
   }
 

@@ -101,6 +101,7 @@ export class DirectorySource implements Source {
 
   /** Reads the folder, and notifies only of what is new: an edit soon after a notification is one of a burst, and waits. */
   async #poll(): Promise<void> {
+    await this.#reading; // Its caller has what it finds.
     const { state } = this.#stored ?? {};
     const problem = this.#problem;
     const isSame = await this.read().then(
