@@ -143,12 +143,14 @@ export function describeMailCalls(
       await eventually("the avatar to go", async () => expect((await fetch(String(avatar))).status).toBe(404));
     });
 
-    it("makes the browser a known one of the address that it verifies", async () => {
+    it("makes the browser a known one that verifies an address or sets a forgotten password", async () => {
       await post("send-verification");
-      const answer = await post("verify-email", { token: tokenOf(server, "verify") });
-      expect(cookieAttributes(answer)).toEqual([
-        "__Host-device=…; Max-Age=15552000; Path=/; Secure; HttpOnly; SameSite=Strict",
-      ]);
+      const verified = await post("verify-email", { token: tokenOf(server, "verify") });
+      const reset = await post("reset-password", { token: await forget(), newPassword: NEW_PASSWORD }, "");
+      for (const answer of [verified, reset])
+        expect(cookieAttributes(answer)).toEqual([
+          "__Host-device=…; Max-Age=15552000; Path=/; Secure; HttpOnly; SameSite=Strict",
+        ]);
     });
 
     it("lets no link work that was mailed before the password or the address changed", async () => {

@@ -257,7 +257,11 @@ describe("the device cookie", () => {
     await post("forgot-password", { email: USER.email });
     await eventually("the mail", () => expect(server.mails).toHaveLength(1));
     const owner = { ...USER, password: "a better horse battery" };
-    await post("reset-password", { token: tokenOf(server, "reset"), newPassword: owner.password });
+    const reset = await post("reset-password", { token: tokenOf(server, "reset"), newPassword: owner.password });
+    for (let guess = 0; guess < 100; guess++) await logIn(1, WRONG, { from: `198.50.${guess}.1` });
+    expect(await logIn(1, owner, { from: "203.0.113.1", cookie: first })).toEqual([429]);
+    expect(await logIn(1, owner, { from: "203.0.113.1", cookie: cookieHeader(reset) })).toEqual([200]);
+    service.advance(3_600_000);
     const second = await device(owner);
     const session = cookieHeader(await service.login(owner, { "X-Forwarded-For": "192.0.2.2" }));
     expect((await post("delete-account", { password: owner.password }, session)).status).toBe(200);

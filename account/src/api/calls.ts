@@ -114,7 +114,7 @@ export const CALLS: Readonly<Record<CallName, CallDescription>> = {
     tag: "Sessions",
     summary: "Refresh the session",
     description:
-      "Sets a new access token, and the next refresh token. Call it once after a 401 with any code but `invalid_credentials`, then repeat the call that failed. Every 401 clears the cookies.",
+      "Sets a new access token, and the next refresh token. Call it once after a 401 with any code but `invalid_credentials`, then repeat the call that failed. A 401 clears the cookies, unless its code is `not_authenticated` or `session_revoked`: another tab may have new ones.",
     needs: "refresh",
     cookies: "sets",
     status: 200,
@@ -261,7 +261,7 @@ export const CALLS: Readonly<Record<CallName, CallDescription>> = {
     tag: "Mail",
     summary: "Set a password by a link",
     description:
-      "Sets the password, ends all sessions, and verifies the address. An account whose address was never verified loses its name and avatar: they may be of another person.",
+      "Sets the password, ends all sessions, and verifies the address. The browser becomes a known one. An account whose address was never verified loses its name and avatar: they may be of another person.",
     body: RESET,
     status: 200,
     answer: MESSAGE,

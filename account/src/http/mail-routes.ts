@@ -76,7 +76,10 @@ export class MailCalls {
 
   readonly resetPassword: RequestHandler = async (request, response) => {
     const { passwordRules } = this.#options;
-    await resetPassword(this.#deps, parseReset(request.body), await passwordRules, contextOf(response).caller);
+    const { caller } = contextOf(response);
+    const holder = await resetPassword(this.#deps, parseReset(request.body), await passwordRules, caller);
+    // The login that follows is not one of the guesses that others may have made meanwhile.
+    response.setHeader("Set-Cookie", deviceCookie(this.#deps, holder, this.#options.cookies));
     sendJson(response, 200, { message: "Your password is set. Log in with it." });
   };
 

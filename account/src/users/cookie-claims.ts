@@ -47,9 +47,12 @@ export function tokenInvalid(details: { readonly clearCookies?: boolean } = {}):
   return new AccountError("token_invalid", "Your session is not valid. Log in again.", details);
 }
 
-/** The error for a token whose session has ended, or whose user is gone. */
+/**
+ * The error for a token whose session has ended, or whose user is gone. The call that ended it, such as a login or a
+ * change of the password in another tab, may have given the browser new cookies since this one was sent: they stay.
+ */
 export function sessionRevoked(): AccountError {
-  return new AccountError("session_revoked", "Your session has ended. Log in again.");
+  return new AccountError("session_revoked", "Your session has ended. Log in again.", { clearCookies: false });
 }
 
 /** Refuses a call whose other cookie belongs to another session; an invalid one is ignored. */
@@ -60,7 +63,8 @@ function refuseOther(other: TokenCheck<{ readonly sessionId: string }>, sessionI
 function cookieValue(cookie: CookieRead): string {
   if (cookie.kind === "present") return cookie.value;
   if (cookie.kind === "duplicate") throw tokenInvalid({ clearCookies: true });
-  throw new AccountError("not_authenticated", "You are not logged in.");
+  // A login in another tab may have set cookies since.
+  throw new AccountError("not_authenticated", "You are not logged in.", { clearCookies: false });
 }
 
 function claimsOf<Claims>(check: TokenCheck<Claims>): Claims {

@@ -2,6 +2,7 @@
 import type { Mailer } from "../mail/mailer.ts";
 import { changedMail, resetMail, verificationMail } from "../mail/texts.ts";
 import type { PasswordRules } from "../passwords/password-rules.ts";
+import type { AccountHolder } from "../sessions/device-cookie.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { Caller } from "./account-deps.ts";
 import { discardAvatar, expectDiscard } from "./avatars.ts";
@@ -83,14 +84,14 @@ export async function sendReset(deps: MailDeps, emailKey: string): Promise<void>
 /**
  * Sets the password by a link, ends all sessions, and verifies the address. An account whose address
  * was never verified goes to the owner of the address: name and avatar of the earlier holder go. Rejects with `link_invalid`
- * and `validation_failed`.
+ * and `validation_failed`. Gives the holder after it.
  */
 export async function resetPassword(
   deps: MailDeps,
   { token, newPassword }: { readonly token: string; readonly newPassword: string },
   rules: PasswordRules,
   caller: Caller,
-): Promise<void> {
+): Promise<AccountHolder> {
   const id = userOfToken(token);
   const user = id === undefined ? undefined : await deps.store.findById(id);
   requireToken(user, "reset", token, deps.clock());
@@ -98,14 +99,14 @@ export async function resetPassword(
   await requireAcceptablePassword("newPassword", newPassword, user, rules);
   using place = deps.hasher.reserve(caller.group.networks, new AbortController());
   const passwordHash = await deps.hasher.hash(newPassword, place);
-  const last: { discarded: string | null } = { discarded: null };
+  const last: { discarded: string | null; verifiedAtMs: number } = { discarded: null, verifiedAtMs: 0 };
   const before = await updateUser(deps.store, id, async (current) => {
     const nowMs = deps.clock();
     const { emailKey } = requireToken(current, "reset", token, nowMs);
     if (emailKey !== current.emailKey) throw linkInvalid();
     const isTakeover = current.emailVerifiedAtMs === null;
     if (isTakeover) await expectDiscard(deps, current);
-    last.discarded = isTakeover ? current.avatarKey : null;
+    Object.assign(last, { discarded: isTakeover ? current.avatarKey : null, verifiedAtMs: nowMs });
     return {
       ...changeOfSessions({ passwordHash }, [], nowMs),
       ...{ emailVerifiedAtMs: nowMs, mailTokens: [] },
@@ -115,6 +116,7 @@ export async function resetPassword(
   if (before === undefined) throw linkInvalid();
   void discardAvatar(deps, last.discarded);
   caller.log.info("Password reset", { account: accountLabel(deps.labelKey, before.emailKey) });
+  return { id, emailVerifiedAtMs: last.verifiedAtMs };
 }
 
 async function mailVerification(deps: MailDeps, userId: string, { typed, key }: EmailAddress): Promise<void> {

@@ -181,7 +181,7 @@ export interface Calls {
       readonly refreshTokenExpiresAt: string;
     };
   };
-  /** Sets a new access token, and the next refresh token. Call it once after a 401 with any code but `invalid_credentials`, then repeat the call that failed. Every 401 clears the cookies. */
+  /** Sets a new access token, and the next refresh token. Call it once after a 401 with any code but `invalid_credentials`, then repeat the call that failed. A 401 clears the cookies, unless its code is `not_authenticated` or `session_revoked`: another tab may have new ones. */
   readonly refreshToken: {
     readonly input: undefined;
     readonly answer: {
@@ -311,7 +311,7 @@ export interface Calls {
       readonly message: string;
     };
   };
-  /** Sets the password, ends all sessions, and verifies the address. An account whose address was never verified loses its name and avatar: they may be of another person. */
+  /** Sets the password, ends all sessions, and verifies the address. The browser becomes a known one. An account whose address was never verified loses its name and avatar: they may be of another person. */
   readonly resetPassword: {
     readonly input: {
       /** From the fragment of the link in the mail. */
