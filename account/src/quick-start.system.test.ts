@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { findCodeBlocks } from "@weir/harness/pages/code-blocks";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
 import { startBrowser } from "@weir/harness/weir/browser";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
@@ -67,6 +68,14 @@ it("registers, logs in, refreshes an expired token, logs out, and shows errors a
   await says("This password is among the most used ones, or one of them with digits or signs. Choose another.");
   const complaint = "document.querySelector('#register [name=password]').validationMessage";
   expect(await page.evaluate(complaint)).toBe(await page.getByRole("status").innerText());
+  await register.getByLabel("Name").fill("x".repeat(81));
+  await register.locator("button").click();
+  await eventually("both complaints", async () => {
+    expect(await page.evaluate("document.querySelectorAll('#register input:invalid').length")).toBe(2);
+  });
+  // The browser sends the form only when no input has a complaint.
+  await register.getByLabel("Name").fill("Ada");
+  expect(await page.evaluate("document.getElementById('register').checkValidity()")).toBe(true);
   await register.getByLabel("Password").fill(USER.password);
   await register.locator("button").click();
   await says("Your account is ready. Log in to use it.");
