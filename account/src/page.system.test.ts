@@ -259,15 +259,41 @@ describe("the page", () => {
   });
 
   it("offers to try again when the service does not answer at the start", async () => {
-    const tab = await browser.newPage();
+    const { tab } = await openAccount();
     let isDown = true;
     await tab.route("**/api/**", async (route) => await (isDown ? route.abort() : route.continue()));
-    await tab.goto(`http://localhost:${service.port}/`);
+    await tab.reload();
     await tab.getByRole("alert").getByText("The service cannot be reached.").waitFor();
     expect(await violationsOf(tab)).toEqual([]);
     isDown = false;
     await tab.getByRole("button", { name: "Try again" }).click();
-    await tab.getByRole("heading", { name: "Sign in" }).waitFor();
+    await account(tab).waitFor();
+  });
+
+  it("recognises a signed-in user who comes from another site, without the cookies of SameSite=Strict", async () => {
+    const { tab } = await openAccount();
+    await tab.route("http://example.com/", (route) =>
+      route.fulfill({ contentType: "text/html", body: `<a href="http://localhost:${service.port}/">Account</a>` }),
+    );
+    await tab.goto("http://example.com/");
+    const document = tab.waitForResponse(`http://localhost:${service.port}/`);
+    await tab.getByRole("link").click();
+    const { cookie } = await (await document).request().allHeaders();
+    expect(cookie).toBeUndefined();
+    await account(tab).waitFor();
+  });
+
+  it("shows the login under its own address when the one after a registration fails", async () => {
+    const { tab } = await open("#/register");
+    await tab.route("**/login", (route) => route.abort());
+    await tab.getByLabel("Picture").setInputFiles(IMAGE);
+    await tab.getByLabel("E-mail address").fill("late@example.com");
+    await tab.getByLabel("Password", { exact: true }).fill(USER.password);
+    await tab.getByRole("button", { name: "Create account" }).click();
+    await tab.getByText("Your account is ready. Log in to use it.").waitFor();
+    expect(tab.url()).toBe(`http://localhost:${service.port}/#/`);
+    await tab.getByRole("link", { name: "Create an account" }).click();
+    await tab.getByRole("heading", { name: "Create an account" }).waitFor();
   });
 
   it("shows the progress of a slow upload, and cancels it", async () => {
@@ -368,10 +394,7 @@ describe("the page", () => {
     });
     await tab.goto(`http://localhost:${service.port}/`, { waitUntil: "networkidle" });
     const paths = new Set(asked.map((url) => url.replace(`http://localhost:${service.port}`, "")));
-    expect([...paths].toSorted()).toEqual([
-      ...["/", "/api/v1/user/current-user", "/api/v1/user/refresh-token"],
-      ...["/page/icon.svg", "/page/page.css", "/page/page.js"],
-    ]);
+    expect([...paths].toSorted()).toEqual(["/", "/page/icon.svg", "/page/page.css", "/page/page.js"]);
     expect(bytes).toBeLessThanOrEqual(SIZE_MAX_BYTES);
   });
 
@@ -385,7 +408,7 @@ describe("the page", () => {
         `frame-ancestors 'none'; require-trusted-types-for 'script'`,
       ].join("; "),
       "x-content-type-options": "nosniff",
-      "cache-control": "no-cache",
+      "cache-control": "no-store",
     });
   });
 

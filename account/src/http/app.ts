@@ -89,7 +89,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   if (deps.media !== undefined) addRoute(routes, /^\/media\/.*/, "/media/:key", { get: [serveMedia(deps.media)] });
   addRoute(routes, KEY_SET_PATH, KEY_SET_PATH, { get: [serveKeySet(deps.accessKeys, deps.log)] });
   addRoute(routes, "/client.js", "/client.js", { get: [serveStatic(CLIENT_FILE)] });
-  for (const [path, answer] of deps.page === undefined ? [] : pageRoutes(deps.page))
+  for (const [path, answer] of deps.page === undefined ? [] : pageRoutes(deps.page, options.cookies))
     addRoute(routes, path, path, { get: [answer] });
   addRoute(routes, "/openapi.json", "/openapi.json", { get: [answerDocument] });
   addRoute(routes, "/healthz", "/healthz", { get: [answerHealth] });

@@ -8,6 +8,9 @@ import type { IssuedToken } from "../users/issue-tokens.ts";
 import type { SessionTokens } from "../users/open-session.ts";
 import type { Refreshed } from "../users/refresh.ts";
 
+/** The values of Sec-Fetch-Site with which browsers send all cookies; from other sites they keep those of SameSite. */
+const SITES_WITH_COOKIES = ["none", "same-origin", "same-site"];
+
 /** The cookies of a call. */
 export function readSessionCookies({ headers: { cookie } }: Request, cookies: CookieOptions): SessionCookies {
   return {
@@ -15,6 +18,13 @@ export function readSessionCookies({ headers: { cookie } }: Request, cookies: Co
     refresh: readCookie(cookie, "refresh", cookies),
     mustAgree: cookies.scope === "path",
   };
+}
+
+/** False when the request shows that its browser has no session. */
+export function mayHaveSession(request: Request, options: CookieOptions): boolean {
+  const { access, refresh } = readSessionCookies(request, options);
+  const isSeen = SITES_WITH_COOKIES.includes(request.get("sec-fetch-site") ?? "");
+  return !isSeen || access.kind !== "absent" || refresh.kind !== "absent";
 }
 
 /** Removes both cookies from the browser. */

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import type { RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { AccountError } from "../errors.ts";
 
 /** A file of the build. */
@@ -11,8 +11,8 @@ export interface StaticFile {
   readonly contentType: string;
   /** Headers in addition to those of every answer, or in their place. */
   readonly headers?: () => Readonly<Record<string, string>>;
-  /** What is sent of what was built; all when not set. */
-  readonly fill?: (built: string) => string;
+  /** Makes what is sent to one request from what was built; no cache keeps it. Not set: what was built is sent. */
+  readonly fill?: (built: string, request: Request) => string;
 }
 
 /** The type of scripts. */
@@ -25,7 +25,7 @@ export const CLIENT_FILE: StaticFile = {
   headers: () => ({ "Cross-Origin-Resource-Policy": "cross-origin" }),
 };
 
-/** A file as it is sent. */
+/** A file as it was built. */
 interface Content {
   readonly bytes: Buffer;
   readonly etag: string;
@@ -41,23 +41,28 @@ export function serveStatic(file: StaticFile): RequestHandler {
     const content = (loaded ??= await readContent(file));
     if (content === undefined) throw new AccountError("not_found", "This build has no such file: run make build.");
     for (const [header, value] of Object.entries(file.headers?.() ?? {})) response.setHeader(header, value);
-    response.setHeader("Cache-Control", "no-cache");
-    response.setHeader("ETag", content.etag);
-    if (request.fresh) {
-      response.status(304).end();
+    const { bytes, etag } = content;
+    if (file.fill !== undefined) {
+      send(response, file, Buffer.from(file.fill(bytes.toString(), request)));
       return;
     }
-    response.setHeader("Content-Type", file.contentType);
-    response.setHeader("Content-Length", content.bytes.length);
-    response.end(content.bytes);
+    response.setHeader("Cache-Control", "no-cache");
+    response.setHeader("ETag", etag);
+    if (request.fresh) response.status(304).end();
+    else send(response, file, bytes);
   };
 }
 
+function send(response: Response, { contentType }: StaticFile, bytes: Buffer): void {
+  response.setHeader("Content-Type", contentType);
+  response.setHeader("Content-Length", bytes.length);
+  response.end(bytes);
+}
+
 /** The file; undefined: it was not built. */
-async function readContent({ name, fill }: StaticFile): Promise<Content | undefined> {
+async function readContent({ name }: StaticFile): Promise<Content | undefined> {
   try {
-    const built = await readFile(createRequire(import.meta.url).resolve(`@weir/account/static/${name}`), "utf8");
-    const bytes = Buffer.from(fill?.(built) ?? built);
+    const bytes = await readFile(createRequire(import.meta.url).resolve(`@weir/account/static/${name}`));
     return { bytes, etag: `"${createHash("sha256").update(bytes).digest("base64url")}"` };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
