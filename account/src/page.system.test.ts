@@ -109,7 +109,9 @@ describe("the page", () => {
       expect(await tab.locator(".who img").getAttribute("src")).not.toBe(earlier);
     });
     await tab.getByRole("button", { name: "Remove picture" }).click();
-    await eventually("no picture", async () => expect(await tab.locator(".who img").count()).toBe(0));
+    await tab.getByRole("status").getByText("Your avatar is removed.").waitFor();
+    expect(await tab.locator(".who img").count()).toBe(0);
+    expect(await tab.evaluate("document.activeElement.id")).toBe("picture-avatar");
 
     await tab.getByText("Change the address").click();
     await form(tab, "change-email").getByLabel("New e-mail address").fill("ada@example.org");
@@ -122,10 +124,7 @@ describe("the page", () => {
     await form(tab, "change-password").getByLabel("Present password", { exact: true }).fill(USER.password);
     await form(tab, "change-password").getByLabel("New password", { exact: true }).fill(NEW_PASSWORD);
     await tab.getByRole("button", { name: "Change password" }).click();
-    await tab
-      .getByRole("status")
-      .getByText(/password/i)
-      .waitFor();
+    await form(tab, "change-password").getByText("Your password is changed.").waitFor();
     await tab.getByRole("button", { name: "Sign out", exact: true }).first().click();
     await tab.getByText("You are logged out.").waitFor();
     await signIn(tab, "ada@example.org", NEW_PASSWORD);
@@ -138,6 +137,22 @@ describe("the page", () => {
     await tab.locator("[aria-invalid], .result.bad:not(:empty)").first().waitFor();
     // Before a login and after one that fails, the browser reports each 401; nothing else.
     expect(complaints.filter((text) => !text.includes("401"))).toEqual([]);
+  });
+
+  it("keeps the input of other forms when one is saved, and empties its passwords", async () => {
+    const { tab } = await openAccount();
+    const inputs = form(tab, "change-password").locator("input[type=password]");
+    await inputs.nth(0).fill(USER.password);
+    await inputs.nth(1).fill(NEW_PASSWORD);
+    await tab.getByLabel("Name").fill("Ada Byron");
+    await tab.getByRole("button", { name: "Save name" }).click();
+    await tab.locator(".who").getByText("Ada Byron").waitFor();
+    await form(tab, "profile").getByText("Your name is changed.").waitFor();
+    await tab.getByRole("button", { name: "Change password" }).click();
+    await form(tab, "change-password").getByText("Your password is changed.").waitFor();
+    expect([await inputs.nth(0).inputValue(), await inputs.nth(1).inputValue()]).toEqual(["", ""]);
+    await tab.getByLabel("Name").fill("Ada");
+    expect(await form(tab, "profile").locator(".result").innerText()).toBe("");
   });
 
   it("sets a forgotten password by the link of a mail", async () => {
@@ -208,6 +223,8 @@ describe("the page", () => {
     await other.getByLabel("Name").fill("Eve");
     await other.getByRole("button", { name: "Save name" }).click();
     await other.getByText("Your session has ended. Sign in again.").waitFor();
+    const described = "document.getElementById(document.activeElement.getAttribute('aria-describedby')).textContent";
+    expect(await other.evaluate(described)).toBe("Your session has ended. Sign in again.");
     await tab.getByRole("button", { name: "Sign out everywhere" }).click();
     await tab.getByRole("heading", { name: "Sign in" }).waitFor();
   });
@@ -234,7 +251,13 @@ describe("the page", () => {
     await tab.getByRole("status").getByText("You are offline.").waitFor();
     await signIn(tab, email);
     await tab.getByText("The service cannot be reached. Check your connection and try again.").waitFor();
+    await tab.clock.install();
+    await tab.clock.fastForward(60_000);
+    expect(await tab.getByRole("status").innerText()).toBe("You are offline.");
     await tab.context().setOffline(false);
+    await tab.getByRole("status").getByText("You are online again.").waitFor();
+    await tab.clock.fastForward(15_000);
+    expect(await tab.getByRole("status").innerText()).toBe("");
     await tab.getByRole("button", { name: "Sign in" }).click();
     await account(tab).waitFor();
   });
@@ -314,6 +337,18 @@ describe("the page", () => {
     expect(await progress.count()).toBe(0);
   });
 
+  it("offers no cancellation of an upload that the service has", async () => {
+    const { tab } = await openAccount();
+    const session = await tab.context().newCDPSession(tab);
+    const late = { offline: false, latency: 3000, downloadThroughput: -1, uploadThroughput: -1 };
+    await session.send("Network.emulateNetworkConditions", late);
+    await tab.getByLabel("New picture").setInputFiles(IMAGE);
+    await tab.getByRole("button", { name: "Save picture" }).click();
+    await tab.getByText("Checking the image…").waitFor();
+    expect(await tab.getByRole("button", { name: "Cancel" }).count()).toBe(0);
+    await form(tab, "picture").getByText("Your avatar is changed.").waitFor();
+  });
+
   it("is used with the keyboard, and shows and hides a password", async () => {
     const email = await newUser();
     const { tab } = await open();
@@ -325,7 +360,9 @@ describe("the page", () => {
     await keys.press("Tab");
     await keys.press("Enter");
     expect(await tab.locator("#sign-in-password").getAttribute("type")).toBe("text");
+    expect(await tab.getByRole("button", { name: "Hide password", exact: true }).innerText()).toBe("Hide");
     await keys.press("Enter");
+    expect(await tab.getByRole("button", { name: "Show password", exact: true }).innerText()).toBe("Show");
     expect(await tab.locator("#sign-in-password").getAttribute("type")).toBe("password");
     await keys.press("Tab");
     await keys.press("Enter");

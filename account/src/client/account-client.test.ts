@@ -5,7 +5,7 @@ const ADA = { id: "1", email: "ada@example.com" };
 
 /** A service with one session, whose tokens a test lets expire. */
 class FakeService {
-  /** What was asked for, in order. */
+  /** The requests, in order. */
   readonly asked: string[] = [];
   readonly bodies: unknown[] = [];
   readonly waits: number[] = [];

@@ -1,7 +1,7 @@
 // The client of the API for browsers: it refreshes the session and waits where the service asks for it.
 import { type Calls, type ErrorBody, ROUTES } from "./generated/calls.ts";
 
-/** What all paths of calls begin with. */
+/** The start of all paths of calls. */
 const PREFIX = "/api/v1/user/";
 
 /** Most refreshes in a row without a call that succeeds: cookies that do not arrive would cause them forever. */
@@ -49,7 +49,7 @@ export class CallError extends Error {
   readonly status: number;
   /** `unknown` when the answer is not of the service, but of a proxy for example. */
   readonly code: ErrorBody["code"] | "unknown";
-  /** What is wrong with which input. */
+  /** The inputs that are wrong, each with a sentence about it. */
   readonly errors: ErrorBody["errors"];
   readonly requestId: string | undefined;
   /** Of 429 and 503, after how many seconds the call may be repeated. */

@@ -2,46 +2,49 @@
 import { avatarImage } from "./avatar-input.ts";
 import { button, h } from "./element.ts";
 import { describeFailure, form } from "./form.ts";
+import type { User } from "../client/generated/calls.ts";
 import type { Page, View } from "./page.ts";
 import { sessionsSection } from "./sessions-section.ts";
-import { avatarHint, newPasswordField, noteOf } from "./signed-out-views.ts";
+import { avatarHint, newPasswordField } from "./signed-out-views.ts";
 
-/** What the view asks of the page. */
-export interface AccountActions {
-  /** Shows the account again after a change by a form, with a sentence for the user. */
-  readonly changed: (message: string, formId: string) => void;
-  /** Shows that the session has ended, with a sentence for the user. */
-  readonly ended: (message: string) => void;
-}
+/** Takes the user after a change. */
+type Changed = (user: User) => void;
 
-/** The view; `note` is about what has just been done. */
-export function accountView(page: Page, actions: AccountActions, note?: string): View {
+/**
+ * The view; `note` is about what has just been done, and `ended` is called when the session has ended, with a sentence
+ * for the user. A change by one form keeps the input of the others.
+ */
+export function accountView(page: Page, ended: (message: string) => void, note?: string): View {
   const { user } = page;
   if (user === undefined) throw new Error("Cannot show the account: no user is signed in");
   const signOut = button("Sign out", () => {
     void page.client.logout().then(
-      ({ message }) => actions.ended(message),
+      ({ message }) => ended(message),
       (error: unknown) => {
         page.say(describeFailure(error));
       },
     );
   });
-  const who = h(
-    "header",
-    { class: "who" },
-    avatarImage(user.avatar, user.name ?? user.email),
-    h("div", {}, h("strong", {}, user.name ?? user.email), h("span", { class: "quiet" }, user.email)),
-    signOut,
-  );
+  const who = h("header", { class: "who" });
+  const removal = removalForm(page, (changed) => show(changed));
+  const show: Changed = (changed) => {
+    page.user = changed;
+    const name = changed.name ?? changed.email;
+    const names = h("div", {}, h("strong", {}, name), h("span", { class: "quiet" }, changed.email));
+    who.replaceChildren(avatarImage(changed.avatar, name), names, signOut);
+    removal.hidden = changed.avatar === null;
+  };
+  show(user);
+  const sessions = sessionsSection(page, ended);
   const sections = [
-    section("Profile", profileForm(page, actions), ...avatarForms(page, actions)),
+    section("Profile", profileForm(page, show), avatarForm(page, show), removal),
     page.facts.mail ? section("E-mail address", ...emailForms(page)) : undefined,
-    section("Password", passwordForm(page, actions)),
-    sessionsSection(page, actions.ended),
-    section("Delete account", deletion(page, actions)),
+    section("Password", passwordForm(page, sessions.reload)),
+    sessions.element,
+    section("Delete account", deletion(page, ended)),
   ];
-  const content = [...noteOf(note), who, ...sections.filter((each) => each !== undefined)];
-  return { title: "Your account", isWide: true, content };
+  const content = [who, ...sections.filter((each) => each !== undefined)];
+  return { title: "Your account", note, isWide: true, content };
 }
 
 /** A part of the view with its heading. */
@@ -50,7 +53,7 @@ function section(title: string, ...content: readonly Node[]): HTMLElement {
   return h("section", { "aria-labelledby": id }, h("h2", { id }, title), ...content);
 }
 
-function profileForm(page: Page, { changed }: AccountActions): HTMLElement {
+function profileForm(page: Page, changed: Changed): HTMLElement {
   return form({
     id: "profile",
     fields: [
@@ -67,15 +70,14 @@ function profileForm(page: Page, { changed }: AccountActions): HTMLElement {
     onSubmit: async ({ text, signal }) => {
       const name = text("name").trim();
       const { user, message } = await page.client.changeProfile({ name: name === "" ? null : name }, { signal });
-      page.user = user;
-      changed(message, "profile");
+      changed(user);
       return message;
     },
   });
 }
 
-function avatarForms(page: Page, { changed }: AccountActions): readonly HTMLElement[] {
-  const change = form({
+function avatarForm(page: Page, changed: Changed): HTMLElement {
+  return form({
     id: "picture",
     fields: [
       {
@@ -90,25 +92,26 @@ function avatarForms(page: Page, { changed }: AccountActions): readonly HTMLElem
     onSubmit: async ({ avatar, signal, onProgress }) => {
       if (avatar === undefined) throw new Error("Cannot save a picture: none is chosen");
       const { user, message } = await page.upload(onProgress, () => page.client.changeAvatar({ avatar }, { signal }));
-      page.user = user;
-      changed(message, "picture");
+      changed(user);
       return message;
     },
   });
-  if (page.user?.avatar === null) return [change];
-  const remove = form({
+}
+
+function removalForm(page: Page, changed: Changed): HTMLElement {
+  return form({
     id: "no-picture",
     fields: [],
     submit: "Remove picture",
     isDangerous: true,
     onSubmit: async ({ signal }) => {
       const { user, message } = await page.client.removeAvatar({ signal });
-      page.user = user;
-      changed(message, "picture");
-      return message;
+      changed(user); // Hides this form.
+      document.getElementById("picture-avatar")?.focus();
+      page.say(message);
+      return "";
     },
   });
-  return [change, remove];
 }
 
 function emailForms(page: Page): readonly HTMLElement[] {
@@ -139,7 +142,8 @@ function emailForms(page: Page): readonly HTMLElement[] {
   return [present, ...(isVerified ? [] : [send]), h("details", {}, h("summary", {}, "Change the address"), change)];
 }
 
-function passwordForm(page: Page, { changed }: AccountActions): HTMLElement {
+/** The sessions are others after a change of the password: `changed` is called. */
+function passwordForm(page: Page, changed: () => void): HTMLElement {
   return form({
     id: "change-password",
     username: page.user?.email ?? "",
@@ -151,13 +155,13 @@ function passwordForm(page: Page, { changed }: AccountActions): HTMLElement {
     onSubmit: async ({ text, signal }) => {
       const input = { password: text("password"), newPassword: text("newPassword") };
       const { message } = await page.client.changePassword(input, { signal });
-      changed(message, "change-password"); // The sessions are others.
+      changed();
       return message;
     },
   });
 }
 
-function deletion(page: Page, { ended }: AccountActions): HTMLElement {
+function deletion(page: Page, ended: (message: string) => void): HTMLElement {
   const remove = form({
     id: "delete-account",
     username: page.user?.email ?? "",

@@ -33,10 +33,15 @@ export class AvatarInput {
     return this.#input.files?.[0];
   }
 
-  #forget(): void {
+  /** Takes the choice back. */
+  clear(): void {
     this.#input.value = "";
     this.#input.dispatchEvent(new Event("input"));
     this.#show();
+  }
+
+  #forget(): void {
+    this.clear();
     this.#input.focus();
   }
 

@@ -1,6 +1,6 @@
 // Elements of the page. Every text is set as text: none becomes markup.
 
-/** What an element contains. */
+/** The content of an element. */
 export type Content = Node | string | undefined;
 
 /** Makes an element. A boolean attribute is there when true; undefined ones are left out. */

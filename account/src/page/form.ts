@@ -17,7 +17,7 @@ export interface Field {
   readonly maxBytes?: number;
 }
 
-/** What was entered: texts, and `avatar` as a file. */
+/** The input of the user: texts, and `avatar` as a file. */
 export interface Entered {
   /** The text of an input; empty when there is no such input. */
   readonly text: (name: string) => string;
@@ -70,6 +70,7 @@ export function form(options: FormOptions): HTMLFormElement {
         avatar: inputs.map((input) => input.avatar).find((avatar) => avatar !== undefined),
         ...{ signal, onProgress: progress.show },
       });
+      for (const input of inputs) input.forget();
       result.className = "result good";
       result.textContent = text;
     } catch (error) {
@@ -81,6 +82,7 @@ export function form(options: FormOptions): HTMLFormElement {
       running = undefined;
     }
   };
+  element.addEventListener("input", () => (result.textContent = "")); // It is about what was entered before.
   element.addEventListener("submit", (event) => {
     event.preventDefault();
     if (running !== undefined) return;
@@ -184,6 +186,12 @@ class Input {
       this.refuse(`The image has more than ${(maxBytes / 1_048_576).toFixed(1)} MiB. Choose a smaller one.`);
   }
 
+  /** Empties it when it is for one use only: passwords and files. */
+  forget(): void {
+    if (this.#field.type === "password") this.#input.value = "";
+    this.#avatar?.clear();
+  }
+
   refuse(message: string): void {
     this.#input.setAttribute("aria-invalid", "true");
     this.#error.textContent = message;
@@ -198,15 +206,20 @@ class Input {
 /** A password with a button that shows it. */
 function withReveal(input: HTMLInputElement, label: string): HTMLElement {
   const reveal = button(
-    "Show",
+    "",
     () => {
       const isShown = input.type === "text";
       input.type = isShown ? "password" : "text";
-      reveal.textContent = isShown ? "Show" : "Hide";
-      reveal.setAttribute("aria-pressed", String(!isShown));
+      name(isShown ? "Show" : "Hide");
     },
-    { "aria-label": `Show ${label.toLowerCase()}`, "aria-pressed": "false", class: "reveal" },
+    { class: "reveal" },
   );
+  // Users of speech input say the text of the button: its whole name begins with it (WCAG 2.2, 2.5.3).
+  const name = (action: string): void => {
+    reveal.textContent = action;
+    reveal.setAttribute("aria-label", `${action} ${label.toLowerCase()}`);
+  };
+  name("Show");
   return h("div", { class: "secret" }, input, reveal);
 }
 
@@ -216,22 +229,28 @@ class Progress {
   readonly #text = h("span", { class: "quiet" });
   readonly #element: HTMLElement;
   readonly #submit: HTMLElement;
+  readonly #cancel: HTMLElement;
 
   constructor(submit: HTMLElement, running: AbortController) {
     this.#submit = submit;
-    const cancel = button("Cancel", () => running.abort());
-    this.#element = h("div", { class: "progress" }, this.#bar, this.#text, cancel);
+    this.#cancel = button("Cancel", () => running.abort());
+    this.#element = h("div", { class: "progress" }, this.#bar, this.#text, this.#cancel);
   }
 
   readonly show = (share: number): void => {
     if (!this.#element.isConnected) this.#submit.after(this.#element);
     this.#bar.value = share;
     this.#text.textContent = share < 1 ? `${Math.floor(share * 100)} %` : "Checking the image…";
+    // From here on the service does it, whether this page waits for the answer or not.
+    this.#withFocus(() => (this.#cancel.hidden = share === 1));
   };
 
-  end(): void {
+  readonly end = (): void => this.#withFocus(() => this.#element.remove());
+
+  /** Hides something of the progress; the focus that was in it stays in the form. */
+  #withFocus(hide: () => void): void {
     const hadFocus = this.#element.contains(document.activeElement);
-    this.#element.remove();
-    if (hadFocus) this.#submit.focus();
+    hide();
+    if (hadFocus && !this.#element.contains(document.activeElement)) this.#submit.focus();
   }
 }

@@ -32,6 +32,7 @@ function route(): void {
 }
 
 function showSignIn(note?: string): void {
+  history.replaceState(null, "", "#/");
   page.show(signInView(page, signedIn, note));
 }
 
@@ -40,19 +41,12 @@ function showAccount(note?: string): void {
     void verify(links.verify);
     return;
   }
-  page.show(accountView(page, { changed: accountChanged, ended: sessionEnded }, note));
+  page.show(accountView(page, sessionEnded, note));
 }
 
 function signedIn(): void {
   history.replaceState(null, "", "#/");
   showAccount();
-}
-
-/** Shows the account again, where the user was. */
-function accountChanged(message: string, formId: string): void {
-  showAccount();
-  page.say(message);
-  document.getElementById(formId)?.querySelector<HTMLElement>(".actions button")?.focus();
 }
 
 function sessionEnded(message: string): void {

@@ -22,8 +22,11 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/Linux|X11/, "Linux"],
 ];
 
-/** The list; `ended` is called when the session of this browser has ended. */
-export function sessionsSection(page: Page, ended: (message: string) => void): HTMLElement {
+/** The list, and a function that loads it again; `ended` is called when the session of this browser has ended. */
+export function sessionsSection(
+  page: Page,
+  ended: (message: string) => void,
+): { readonly element: HTMLElement; readonly reload: () => void } {
   const list = h("ul", { class: "sessions" });
   const result = h("p", { class: "result" });
   const heading = h("h2", { id: "sessions", tabindex: "-1" }, "Sessions");
@@ -54,8 +57,9 @@ export function sessionsSection(page: Page, ended: (message: string) => void): H
   const everywhere = button("Sign out everywhere", () => {
     void page.client.logoutEverywhere().then(({ message }) => ended(message), failed);
   });
-  void load().catch(failed);
-  return h(
+  const reload = (): void => void load().catch(failed);
+  reload();
+  const element = h(
     "section",
     { "aria-labelledby": "sessions" },
     heading,
@@ -63,6 +67,7 @@ export function sessionsSection(page: Page, ended: (message: string) => void): H
     h("div", { "aria-live": "polite" }, result),
     h("div", { class: "actions" }, everywhere),
   );
+  return { element, reload };
 }
 
 function entryOf(session: Session, end: () => void): HTMLElement {

@@ -26,7 +26,7 @@ export function signInView(page: Page, onSignedIn: () => void, note?: string): V
     h("a", { href: "#/register" }, "Create an account"),
     page.facts.mail ? h("a", { href: "#/forgot" }, "Forgot your password?") : undefined,
   ];
-  return { title: "Sign in", content: [...noteOf(note), signIn, h("p", { class: "links" }, ...links)] };
+  return { title: "Sign in", note, content: [signIn, h("p", { class: "links" }, ...links)] };
 }
 
 /** Creates an account, and signs in to it; where that fails, `onRegistered` asks the user to. */
@@ -100,14 +100,9 @@ export function newPasswordField(page: Page, name: "password" | "newPassword"): 
   };
 }
 
-/** What the input of an avatar takes. */
+/** The images that the input of an avatar takes. */
 export function avatarHint({ facts }: Page): string {
   return `PNG, JPEG or WebP, up to ${Number((facts.avatarMaxBytes / 1_048_576).toFixed(1))} MiB.`;
-}
-
-/** A note above a form. */
-export function noteOf(text: string | undefined): readonly Node[] {
-  return text === undefined ? [] : [h("p", { class: "note" }, text)];
 }
 
 function backToSignIn(text: string): HTMLElement {
