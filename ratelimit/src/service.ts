@@ -79,8 +79,6 @@ export async function createService(
   const cellsProblem = counter.cellsProblem && (() => counter.cellsProblem?.());
   const rules = new ActiveRules({ store, statistics, health, cellsProblem, distribute }, settings.config);
   const topKeys = createTopKeys(settings, rules.current);
-  const observed = createObserver({ store, statistics, rules: rules.current, topKeys, pool, log }, settings);
-  const source = await createConfigSource(settings.config, { listener: rules, store, observed, log });
   const { localCacheSizeBytes: sizeBytes } = settings.decide;
   const localCache = createLocalCache({ statistics: store, monotonicMs, log }, { sizeBytes });
   const clock = (): number => turn.nowMs();
@@ -88,6 +86,8 @@ export async function createService(
     { rules: rules.current, counter, statistics, localCache, topKeys, clock, monotonicMs, log },
     settings.decide,
   );
+  const observed = createObserver({ store, statistics, rules: rules.current, topKeys, pool, decider, log }, settings);
+  const source = await createConfigSource(settings.config, { listener: rules, store, observed, log });
   const debug = new DebugListener(
     { rules: rules.current, statistics: store, extraTags: settings.statistics.extraTags, health, log },
     server.debug,

@@ -10,13 +10,10 @@ import {
   wholeHits,
 } from "../cell/cell.ts";
 import type { RuleLimit } from "../model/rule-limit.ts";
-import { WINDOW_MAX_SECONDS } from "../model/unit.ts";
 import { type CellPart, type CountedMatch, type HitCounts, LimitedCheck } from "./check.ts";
+import { cellCount, type LimitCount, ROUNDING, wholeSeconds } from "./limit-count.ts";
 import { nearThreshold } from "./near-threshold.ts";
 import { OK, OVER_LIMIT } from "./status.ts";
-
-/** Of sums of fractions, in hits and in seconds: what is due at a whole second is not due one later. */
-const ROUNDING = 1e-6;
 
 /** A descriptor to count in a cell: the store calls `settle`, then `classify` writes the status. */
 export class CellCheck extends LimitedCheck implements CellPart {
@@ -64,6 +61,10 @@ export class CellCheck extends LimitedCheck implements CellPart {
     return this.rule.limits.some((limit, index) => !fits(roomIn(limit, this.#state, index, this.nowMs), this.hits));
   }
 
+  override counts(): readonly LimitCount[] {
+    return this.rule.limits.map((limit, index) => cellCount(limit, this.#state, index, this.nowMs));
+  }
+
   classify(nearLimitRatio: number): boolean {
     const { limits } = this.rule;
     const { attachment, attachments } = this.match;
@@ -107,9 +108,8 @@ export class CellCheck extends LimitedCheck implements CellPart {
     this.#chosen = limit.limit;
     this.code = this.#passes || shadowMode ? OK : OVER_LIMIT;
     this.limitRemaining = !this.#passes && shadowMode ? 0 : wholeHits(room);
-    this.durationUntilResetSeconds = wholeSeconds(
-      untilMs < 0 ? msUntilWhole(limit, this.#state, index, this.nowMs) : untilMs,
-    );
+    const resetMs = untilMs < 0 ? msUntilWhole(limit, this.#state, index, this.nowMs) : untilMs;
+    this.durationUntilResetSeconds = Math.max(1, wholeSeconds(resetMs));
   }
 
   #addTo(
@@ -134,9 +134,4 @@ export class CellCheck extends LimitedCheck implements CellPart {
     if (isStraddling) counts.nearLimit += capacity - Math.max(threshold, before);
     if (this.match.rule.shadowMode) counts.shadowMode += over;
   }
-}
-
-/** At least 1, and no longer than the longest window, also for a bucket that never leaks. */
-function wholeSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(Math.min(ms / 1000, WINDOW_MAX_SECONDS) - ROUNDING));
 }

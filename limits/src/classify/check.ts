@@ -5,6 +5,7 @@ import type { RuleLimit } from "../model/rule-limit.ts";
 import type { RuleMatch } from "../rules/rule.ts";
 import type { CalendarWindow } from "../window/calendar.ts";
 import { secondsUntilReset } from "../window/window.ts";
+import { type LimitCount, windowCount } from "./limit-count.ts";
 import { type Code, type DescriptorStatus, OK } from "./status.ts";
 
 /** Hits of a rule by how they were classified. Whole numbers that only grow. */
@@ -140,6 +141,11 @@ export class LimitedCheck implements DescriptorStatus {
   /** Whether the hits of the call go over the limit, from what was read of the counter. */
   wouldBeOver(): boolean {
     return this.hits >= 0 && this.after + this.hits > this.match.rule.limit.requestsPerUnit;
+  }
+
+  /** What its limits have counted, once a store has read it. */
+  counts(nowSeconds: number): readonly LimitCount[] {
+    return [windowCount(this.currentLimit, this.after, this.secondsUntilReset(nowSeconds))];
   }
 }
 

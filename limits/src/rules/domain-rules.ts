@@ -47,6 +47,16 @@ export class DomainRules<Attachment> {
     return node.staticMatch ?? dynamicMatch(this.domain, this.steps(entries), node.rule, this.#attach);
   }
 
+  /** The same for a read, which must make nothing of the values of a request: `attach` is used for them. */
+  matchForRead<Other>(
+    entries: readonly Entry[],
+    attach: Attach<Other>,
+  ): RuleMatch<Attachment> | RuleMatch<Other> | undefined {
+    const node = findLeaf(this.#root, entries);
+    if (node?.rule === undefined) return undefined;
+    return node.staticMatch ?? dynamicMatch(this.domain, this.steps(entries), node.rule, attach);
+  }
+
   /** The match of a limit that the request carries; undefined when its unit is not one of 1 to 7. */
   override(entries: readonly Entry[], limit: LimitOverride): RuleMatch<Attachment> | undefined {
     return overrideMatch(this.domain, entries, limit, this.#attach);

@@ -19,7 +19,7 @@ const NO_NAMES: readonly string[] = [];
 /** The match of the rule at the end of the steps. */
 export function dynamicMatch<Attachment>(
   domain: string,
-  steps: readonly Step<Attachment>[],
+  steps: readonly Step<unknown>[],
   rule: Rule,
   attach: Attach<Attachment>,
 ): RuleMatch<Attachment> {

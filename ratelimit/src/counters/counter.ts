@@ -81,13 +81,14 @@ export interface Counter extends Part {
    * when nothing is known because the store does not answer. Absent where cells always work.
    */
   cellsProblem?(): Promise<string | undefined>;
+  /** True where increments are predicted from reads in any case: a read before would gain nothing. */
+  readonly predicts?: boolean;
   /** Counts the checks of the batch, and calls it back now or later. */
   count(batch: CountBatch): void;
   /**
    * Reads the counters of the batch and changes none: sets each `after` (0 when the counter does
-   * not exist), regardless of its addend, then calls the batch back now or later. Absent where
-   * increments are predicted from reads in any case. The same batch may be given to `count` after
-   * that.
+   * not exist), regardless of its addend, then calls the batch back now or later. The same batch may
+   * be given to `count` after that.
    */
-  read?(batch: CountBatch): void;
+  read(batch: CountBatch): void;
 }

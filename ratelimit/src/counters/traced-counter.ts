@@ -31,7 +31,7 @@ export class TracedCounter implements Counter {
   readonly errorType: Counter["errorType"];
   readonly givesBack?: boolean;
   readonly cellsProblem?: () => Promise<string | undefined>;
-  readonly read?: (batch: CountBatch) => void;
+  readonly predicts?: boolean;
   readonly #counter: Counter;
   readonly #tracing: RunningTracing;
   readonly #backend: TracedBackend;
@@ -42,12 +42,12 @@ export class TracedCounter implements Counter {
     this.name = counter.name;
     this.errorType = counter.errorType;
     if (counter.givesBack !== undefined) this.givesBack = counter.givesBack;
+    if (counter.predicts !== undefined) this.predicts = counter.predicts;
     if (counter.cellsProblem !== undefined)
       this.cellsProblem = () => counter.cellsProblem?.() ?? Promise.resolve(undefined);
     this.#counter = counter;
     this.#tracing = tracing;
     this.#backend = backend;
-    if (counter.read !== undefined) this.read = (batch) => counter.read?.(this.#traceRead(batch));
   }
 
   start(): void | Promise<void> {
@@ -70,6 +70,10 @@ export class TracedCounter implements Counter {
       answer();
     });
     this.#counter.count(traced);
+  }
+
+  read(batch: CountBatch): void {
+    this.#counter.read(this.#traceRead(batch));
   }
 
   #traceRead(batch: CountBatch): CountBatch {

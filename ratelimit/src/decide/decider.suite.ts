@@ -9,7 +9,7 @@ import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { TopKeys } from "../observe/top-keys.ts";
 import { RULE_STATISTICS } from "../statistics/rule-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import type { DecideError, DecideOptions, Decider, DecisionCall } from "./decider.ts";
+import type { DecideError, DecideOptions, DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
 import { createLocalCache } from "./local-cache/local-cache.ts";
 import type { RateLimitRequest } from "./request.ts";
@@ -39,6 +39,7 @@ const PLAIN_OPTIONS: DecideOptions = {
 export class ReplyingCounter implements Counter {
   readonly name = "replying counter";
   readonly errorType = "redis_error";
+  readonly predicts: boolean = true;
   readonly asked: { readonly key: string; readonly addend: number; readonly windowSeconds: number }[] = [];
   replies: (number | StoreError)[];
 
@@ -57,6 +58,10 @@ export class ReplyingCounter implements Counter {
       check.after = reply;
     }
     batch.counted();
+  }
+
+  read(batch: CountBatch): void {
+    this.count(batch);
   }
 
   #replyTo(check: CountedCheck): number | StoreError {
@@ -136,7 +141,7 @@ export class DeciderFixture {
   nowMs: number;
   rules: CountedRules | undefined;
   readonly store;
-  readonly decider: Decider;
+  readonly decider: RuleDecider;
   readonly topKeys: TopKeys | undefined;
 
   constructor({

@@ -181,7 +181,7 @@ export class DecisionJob implements CountBatch, Decision {
     const { counter } = this.#context;
     const isCached = this.statuses.some((check) => check.kind === "limited" && check.decidedBy === "local cache");
     if (isCached) withholdAll(this.checks);
-    if (isCached || this.checks.length === 1 || counter.read === undefined) {
+    if (isCached || this.checks.length === 1) {
       counter.count(this);
       return;
     }

@@ -17,6 +17,10 @@ class LaterCounter implements Counter {
     this.batches.push(batch);
   }
 
+  read(batch: CountBatch): void {
+    this.batches.push(batch);
+  }
+
   /** Answers the oldest batch with one number for all its checks, or fails it. */
   answer(reply: number | StoreError): void {
     const batch = this.batches.shift();

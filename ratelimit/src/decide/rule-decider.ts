@@ -14,8 +14,10 @@ import { CounterKeys } from "@weir/limits/rules/counter-key";
 import { windowStartSeconds } from "@weir/limits/window/window";
 import type { CountedRules } from "../config/counted-rules.ts";
 import type { Counter } from "../counters/counter.ts";
+import type { CountersQuestion, DescriptorCounts } from "../observe/counters-reading.ts";
 import type { TopKeys } from "../observe/top-keys.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
+import { ATTACH_NOTHING, readChecks } from "./counts-read.ts";
 import { DecideError, type DecideOptions, type Decider, type DecisionCall } from "./decider.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";
 import type { LocalCache } from "./local-cache/local-cache.ts";
@@ -61,7 +63,7 @@ export class RuleDecider implements Decider {
     this.#context = {
       ...deps,
       options,
-      withholds: options.stopIncrementsWhenOver && counter.read !== undefined,
+      withholds: options.stopIncrementsWhenOver && counter.predicts !== true,
       failures: new RateLimitedLog(log, { intervalMs: FAILURE_INTERVAL_MS, monotonicMs: clock }),
       rejections: log.isEnabled("debug")
         ? new RateLimitedLog(log, { intervalMs: REJECTION_INTERVAL_MS, monotonicMs: clock })
@@ -93,6 +95,36 @@ export class RuleDecider implements Decider {
     } catch (cause) {
       (job ?? new DecisionJob(this.#context, request, call, [], nowSeconds)).fail(cause);
     }
+  }
+
+  /**
+   * Reads what the descriptors of a request have counted: by the same rules and keys as `decide`, in the store and not in
+   * the local cache. Fails with DecideError or StoreError.
+   */
+  async readCounts({ domain, descriptors, deadlineMs }: CountersQuestion): Promise<readonly DescriptorCounts[]> {
+    const { counter, clock, options } = this.#context;
+    const rules = this.#rules();
+    const request = { domain, descriptors: descriptors.map((entries) => ({ entries })), hitsAddend: 0 };
+    const error = findRequestError(request, rules, options);
+    if (error !== undefined) throw error;
+    const ofDomain = rules?.domain(domain);
+    if (ofDomain === undefined) throw new DecideError("REQUEST_INVALID", `no rules for the domain ${domain}`);
+    const nowMs = clock();
+    const matches = descriptors.map((entries) => ofDomain.matchForRead(entries, ATTACH_NOTHING));
+    const checks = descriptors.map((entries, index): Check => {
+      const match = matches[index];
+      return match === undefined ? NO_RULE : this.#toCheck(ofDomain, match, entries, 0, nowMs);
+    });
+    dropReplaced(
+      checks,
+      matches.filter((match) => match !== undefined),
+    );
+    await readChecks(counter, checks, deadlineMs);
+    const nowSeconds = Math.floor(clock() / 1000);
+    return checks.map((check, index) => ({
+      path: matches[index]?.rule.path,
+      limits: check.kind === "limited" ? check.counts(nowSeconds) : [],
+    }));
   }
 
   #reject(call: DecisionCall, error: DecideError): void {

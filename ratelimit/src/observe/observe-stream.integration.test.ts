@@ -26,7 +26,7 @@ it("ObserveStream ends when a report fails, logs that once, and is opened again 
     ...{ nowMs: Date.now, random: () => 0, log },
   });
   const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
-  const observed = { observer, topKeys: 32, keyValues: "off" } as const;
+  const observed = { observer, topKeys: 32, keyValues: "off", readCounters: () => Promise.resolve([]) } as const;
   const stream = new ObserveStream(
     { client, headers: new Metadata(), observed, random: () => 0, log },
     { nodeId: "pod" },

@@ -10,8 +10,10 @@ import {
   ObserveRequestSchema,
   type ObserveResponse,
   ObserveService,
+  type ReadCounters,
 } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { answerCounters } from "./answer-counters.ts";
 import type { ObservedPod } from "./observed-pod.ts";
 import { KEY_VALUES, KeyPresenter, observationMessages } from "./observation-message.ts";
 import { type Observed, withoutCounts } from "./observed.ts";
@@ -55,6 +57,8 @@ export class ObserveStream {
   #keysOf: readonly RuleName[] = [];
   /** Whether the server has not read what was sent. */
   #isFull = false;
+  /** Whether counters are being read: one question at a time. */
+  #isReading = false;
   /** The responses that are being taken. */
   #wanted: Promise<void> = Promise.resolve();
 
@@ -82,12 +86,15 @@ export class ObserveStream {
     const call: Call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, headers);
     this.#call = call;
     this.#isFull = false;
-    call.on("data", (response: ObserveResponse) => this.#want(call, response));
+    call.on("data", (response: ObserveResponse) => {
+      if (response.read !== undefined) void this.#answer(call, response.read);
+      this.#want(call, response);
+    });
     call.on("drain", () => (this.#isFull = false));
     call.on("error", (error: ServiceError) => this.#ended(call, error));
     call.on("end", () => this.#ended(call, undefined));
     const { topKeys, keyValues } = observed;
-    const hello = { nodeId: this.#nodeId, topKeys, keyValues: KEY_VALUES[keyValues] };
+    const hello = { nodeId: this.#nodeId, topKeys, keyValues: KEY_VALUES[keyValues], readsCounters: true };
     call.write(create(ObserveRequestSchema, { content: { case: "hello", value: hello } }));
   }
 
@@ -112,6 +119,16 @@ export class ObserveStream {
     const failed = (error: unknown): void => this.#failed(call, error);
     await observer.watch({ observed: (observed) => void this.#report(call, observed).catch(failed), failed });
     if (isNew && call === this.#call) this.#send(call, observer.history(), []);
+  }
+
+  /** A question before the answer to the one before has none. */
+  async #answer(call: Call, question: ReadCounters): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    const { readCounters } = this.#deps.observed;
+    const value = await answerCounters(question, readCounters, performance.now());
+    this.#isReading = false;
+    if (call === this.#call) call.write(create(ObserveRequestSchema, { content: { case: "counters", value } }));
   }
 
   async #report(call: Call, observed: Observed): Promise<void> {

@@ -1,4 +1,5 @@
 // A pod that can be watched, and how it shows keys.
+import type { ReadCounters } from "./counters-reading.ts";
 import type { Observer } from "./observer.ts";
 
 /** How values of descriptors are shown. */
@@ -15,4 +16,5 @@ export interface TopKeysSettings {
 /** What is reported while the control plane wants it. */
 export interface ObservedPod extends TopKeysSettings {
   readonly observer: Observer;
+  readonly readCounters: ReadCounters;
 }

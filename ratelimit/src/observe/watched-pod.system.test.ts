@@ -2,7 +2,12 @@
 import { createHmac } from "node:crypto";
 import { type ObserveStream, rateLimitConfig, ScriptedAdsServer } from "@weir/harness/ads/ads-server";
 import { eventually } from "@weir/harness/processes/eventually";
-import { KeyValues, type Observation, type TopKey } from "@weir/proto/generated/weir/observe/v1/observe_pb";
+import {
+  type CountersRead,
+  KeyValues,
+  type Observation,
+  type TopKey,
+} from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WorkersFixture, type WorkersService } from "../workers/workers.suite.ts";
 
@@ -153,6 +158,43 @@ describe.each(["1", "2"])("a watched pod with WORKERS=%s", (workers) => {
     const second = await observeStream(1);
     await ask(clear, "b");
     await eventually("keys with values", () => expect(keysOf(second, "byHits")).toEqual([["b", 1, 0]]));
+  });
+
+  it("reads counters that it is asked for, also when nothing else is wanted, and counts nothing", async () => {
+    server.watch = {};
+    const service = await start();
+    const stream = await observeStream();
+    await ask(service, "a", "a", "a");
+    const entries = [["a"], ["never"], ["a", "too many"]].map((values) => ({
+      entries: values.map((value) => ({ key: "k", value })),
+    }));
+    const answers = (): readonly CountersRead[] =>
+      stream.requests.flatMap(({ content }) => (content.case === "counters" ? [content.value] : []));
+    // Each question comes twice: reading changes nothing.
+    for (const id of [1, 2]) {
+      stream.send({ read: { id, domain: "shop", descriptors: entries } });
+      await eventually("the answer", () => expect(answers()).toHaveLength(id));
+    }
+    const limit = { limit: "1 per day", capacity: 1 };
+    for (const { id, error, descriptors } of answers()) {
+      expect([id > 0, error]).toEqual([true, ""]);
+      expect(descriptors).toMatchObject([
+        { path: "shop.k", limits: [{ ...limit, hits: 3n, remaining: 0 }] },
+        { path: "shop.k", limits: [{ ...limit, hits: 0n, remaining: 1, retrySeconds: 0 }] },
+        { path: "", limits: [] },
+      ]);
+      expect(descriptors[0]?.limits[0]?.retrySeconds).toBe(descriptors[0]?.limits[0]?.resetSeconds);
+    }
+    expect(stream.observations).toEqual([]);
+    stream.send({ read: { id: 3, domain: "other", descriptors: entries } });
+    await eventually("the reason", () =>
+      expect(answers()[2]).toMatchObject({ id: 3, error: "no rules for the domain other" }),
+    );
+    await fixture.redis.stop();
+    stream.send({ read: { id: 4, domain: "shop", descriptors: entries } });
+    await eventually("the other reason", () =>
+      expect(answers()[3]?.error).toMatch(/^Cannot count on 127\.0\.0\.1:\d+: /),
+    );
   });
 
   it("opens the stream again when it ends, and begins anew", async () => {

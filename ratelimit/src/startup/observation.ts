@@ -8,6 +8,7 @@ import { ObservedRules } from "../observe/observed-rules.ts";
 import { Observer } from "../observe/observer.ts";
 import { mergeRuleKeys, type RuleKeyCounts } from "../observe/rule-keys.ts";
 import type { RuleName } from "../observe/rule-name.ts";
+import type { ReadCounters } from "../observe/counters-reading.ts";
 import type { ObservedPod } from "../observe/observed-pod.ts";
 import { TopKeys } from "../observe/top-keys.ts";
 
@@ -16,6 +17,8 @@ export interface CreateObserverDeps {
   readonly statistics: ServiceStatistics;
   readonly rules: () => CountedRules | undefined;
   readonly topKeys: TopKeys | undefined;
+  /** Reads counters by the rules of calls. */
+  readonly decider: { readonly readCounts: ReadCounters };
   readonly log: Log;
   /** The workers, if there are any: each has its own keys. */
   readonly pool: { readKeys(names: readonly RuleName[]): Promise<readonly RuleKeyCounts[]> } | undefined;
@@ -24,7 +27,7 @@ export interface CreateObserverDeps {
 /** The observer with how it shows keys; undefined when no control plane can ask for what it observes. */
 export function createObserver(deps: CreateObserverDeps, { config, observe }: Settings): ObservedPod | undefined {
   if (config.source.kind !== "xds") return undefined;
-  const { topKeys, pool } = deps;
+  const { topKeys, pool, decider } = deps;
   const readKeys = async (names: readonly RuleName[]): Promise<readonly RuleKeyCounts[]> => {
     if (topKeys === undefined || names.length === 0) return [];
     const own = topKeys.read(names, Math.floor(Date.now() / 1000));
@@ -32,7 +35,7 @@ export function createObserver(deps: CreateObserverDeps, { config, observe }: Se
   };
   const rules = new ObservedRules(deps.rules);
   const observer = new Observer({ ...deps, rules, readKeys, nowMs: Date.now, random: Math.random });
-  return { observer, ...observe };
+  return { observer, readCounters: (question) => decider.readCounts(question), ...observe };
 }
 
 /** The keys of all rules; undefined when they are off, or when no control plane can ask for them. */

@@ -19,21 +19,25 @@ export class Call {
   found = 0;
   /** Written by the owner. */
   isAnswered = false;
+  /** Whether nothing is added. */
+  readonly isRead: boolean;
   readonly #owner: CallOwner;
   #pending: number;
 
-  constructor(owner: CallOwner, batch: CountBatch, dueMs: number) {
+  constructor(owner: CallOwner, batch: CountBatch, { dueMs, isRead }: Pick<Call, "dueMs" | "isRead">) {
     this.#owner = owner;
     this.batch = batch;
     this.dueMs = dueMs;
+    this.isRead = isRead;
     this.#pending = batch.checks.length;
-    for (const check of batch.checks) check.after = Math.max(0, check.addend);
+    for (const check of batch.checks) check.after = isRead ? 0 : Math.max(0, check.addend);
   }
 
   /** Sets the count of a check: `before` is its count without this call. */
   read(check: CountedCheck, before: number): void {
     if (this.isAnswered) return;
-    check.after = Math.max(0, Math.min(before + check.addend, Number.MAX_SAFE_INTEGER));
+    const addend = this.isRead ? 0 : check.addend;
+    check.after = Math.max(0, Math.min(before + addend, Number.MAX_SAFE_INTEGER));
     this.#settle();
   }
 

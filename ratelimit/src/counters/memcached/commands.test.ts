@@ -139,7 +139,8 @@ function get() {
     new WaitingBatch([check("a", 2), check("b", 3)]),
     new WaitingBatch([check("b", 5), check("b", 7)]),
   ] as const;
-  const calls = [new Call(owner, batches[0], Infinity), new Call(owner, batches[1], Infinity)] as const;
+  const never = { dueMs: Infinity, isRead: false };
+  const calls = [new Call(owner, batches[0], never), new Call(owner, batches[1], never)] as const;
   const [a, b, again, third] = [...batches[0].checks, ...batches[1].checks];
   if (a === undefined || b === undefined || again === undefined || third === undefined)
     throw new Error("Checks are missing");

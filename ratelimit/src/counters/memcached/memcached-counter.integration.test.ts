@@ -10,7 +10,7 @@ import { until } from "@weir/harness/processes/eventually";
 import { type MemcachedServer, startMemcached } from "@weir/harness/servers/memcached";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
-import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
+import { check, count, describeCounter, read, WaitingBatch } from "../counter.suite.ts";
 import { MemcachedCounter } from "./memcached-counter.ts";
 import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
@@ -346,6 +346,17 @@ describe("count() when a node fails", () => {
       DEADLINE_MS,
       "calls are answered immediately",
     );
+    await fragile.restart();
+  });
+
+  it("read() fails when a node is away, also where calls count from 0 then", async () => {
+    const { counter, reachable, statistics } = await startCounter(list);
+    await until(() => reachable.at(-1) === 3, DEADLINE_MS, "all nodes are reachable");
+    await fragile.kill();
+    await until(() => reachable.at(-1) === 2, DEADLINE_MS, "the loss is seen");
+    const keys = [check(keyOn(0, 3)), check(keyOn(1, 3))];
+    await expect(read(counter, ...keys)).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    expect(statistics.counter("allowed").value).toBe(0);
     await fragile.restart();
   });
 

@@ -47,6 +47,7 @@ export interface MemcachedCounterDeps {
 export class MemcachedCounter implements Counter, CallOwner {
   readonly name = "memcached counters";
   readonly errorType = "memcache_error";
+  readonly predicts = true;
   readonly #deps: MemcachedCounterDeps;
   readonly #options: MemcachedCounterOptions;
   readonly #statistics: MemcachedStatistics;
@@ -154,6 +155,14 @@ export class MemcachedCounter implements Counter, CallOwner {
   }
 
   count(batch: CountBatch): void {
+    this.#begin(batch, false);
+  }
+
+  read(batch: CountBatch): void {
+    this.#begin(batch, true);
+  }
+
+  #begin(batch: CountBatch, isRead: boolean): void {
     const { checks } = batch;
     for (const { key } of checks) {
       const problem = findKeyProblem(key);
@@ -169,7 +178,8 @@ export class MemcachedCounter implements Counter, CallOwner {
     this.#statistics.keysRequested.add(checks.length);
     const dueMs = this.#deps.monotonicMs() + this.#options.timeoutMs;
     const { deadlineMs } = batch;
-    const call = new Call(this, batch, deadlineMs !== undefined && deadlineMs < dueMs ? deadlineMs : dueMs);
+    const ownMs = deadlineMs !== undefined && deadlineMs < dueMs ? deadlineMs : dueMs;
+    const call = new Call(this, batch, { dueMs: ownMs, isRead });
     this.#calls.add(call);
     for (const check of checks) this.#nodes.of(check.key)?.read(check, call);
     if (!call.isAnswered && call.dueMs < this.#timerMs) this.#setTimer(call.dueMs);
@@ -177,20 +187,21 @@ export class MemcachedCounter implements Counter, CallOwner {
 
   finish(call: Call): void {
     this.#forget(call);
-    const { batch, error, found } = call;
+    const { batch, error, found, isRead } = call;
     if (error === undefined) {
       this.#statistics.multiget.success.add(1);
       this.#statistics.keysFound.add(found);
     } else {
       this.#statistics.multiget.error.add(1);
       this.#faults.error("Cannot read counters of the alternative store", { error });
-      if (this.#options.unread === "failure") {
+      if (isRead || this.#options.unread === "failure") {
         batch.failed(error);
         return;
       }
       this.#deps.allowedFailures.add(1);
     }
     batch.counted();
+    if (isRead) return;
     for (const check of batch.checks) this.#nodes.of(check.key)?.increment(check);
   }
 

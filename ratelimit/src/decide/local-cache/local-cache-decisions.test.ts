@@ -22,6 +22,7 @@ const C = { entries: entries("c=x") };
 
 /** A counter that returns prepared reads and replies, and records the requests. */
 class ReadingCounter extends ReplyingCounter {
+  override readonly predicts = false;
   readonly reads: (number | StoreError)[];
   readonly readKeys: string[] = [];
 
@@ -30,7 +31,7 @@ class ReadingCounter extends ReplyingCounter {
     this.reads = [...reads];
   }
 
-  read(batch: CountBatch): void {
+  override read(batch: CountBatch): void {
     for (const check of batch.checks) {
       this.readKeys.push(check.key);
       const reply = this.reads.shift();
@@ -336,7 +337,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
 
   it("decide() reads and counts with the caller's deadline when the counter answers later", () => {
     const batches: { readonly kind: string; readonly batch: CountBatch }[] = [];
-    const counter = Object.assign(new ReplyingCounter([]), {
+    const counter = Object.assign(new ReadingCounter([], []), {
       read: (batch: CountBatch) => void batches.push({ kind: "read", batch }),
       count: (batch: CountBatch) => void batches.push({ kind: "count", batch }),
     });

@@ -43,16 +43,12 @@ afterAll(async () => {
   folder.remove();
 });
 
-describeCounter(
-  "Redis cluster with a password and TLS with client certificates",
-  () => {
-    const { counter } = suiteCounters.create(encrypted.node(2).server.address, {
-      server: { auth: new Secret(PASSWORD), tls },
-    });
-    return Promise.resolve({ counter, close: () => Promise.resolve() });
-  },
-  { canRead: true },
-);
+describeCounter("Redis cluster with a password and TLS with client certificates", () => {
+  const { counter } = suiteCounters.create(encrypted.node(2).server.address, {
+    server: { auth: new Secret(PASSWORD), tls },
+  });
+  return Promise.resolve({ counter, close: () => Promise.resolve() });
+});
 
 describe("start() with credentials of a cluster", () => {
   it.each([

@@ -7,6 +7,7 @@ import type { StoreServer } from "@weir/harness/servers/store-server";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { bucketRule, cellRule, countCell, CountedCellOnce } from "../../cells.suite.ts";
+import { check, WaitingBatch } from "../../counter.suite.ts";
 import { PATIENT, TestedCounters } from "../redis-counter.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
@@ -66,6 +67,50 @@ describe("count() in a cell", () => {
     await redis.expire(key, 5000);
     await countCell(counter, rule, { key: "expiry", nowMs: Date.now(), hits: 1 });
     expect(await redis.ttl(key)).toBeGreaterThan(4900);
+  });
+
+  it.each([
+    { how: "by scripts", choices: {} },
+    { how: "without scripts", choices: { options: { usesScripts: false } } },
+  ])("read() creates no key, and leaves the keys that exist with their expiry, $how", async ({ choices }) => {
+    await redis.flushall();
+    const { counter } = await counters.start(server.address, choices);
+    const nowMs = Date.now();
+    const rules = [[], ["sliding_window"], ["token_bucket"], ["fixed_window", "sliding_window"]].map((algorithms) =>
+      algorithms.length === 0 ? undefined : cellRule(10, 600, ...algorithms),
+    );
+    const calls = () =>
+      rules.map((rule, index) =>
+        rule === undefined
+          ? new WaitingBatch([check("plain", 3, 0, 600)])
+          : new CountedCellOnce(rule, { key: `cell-${index}`, nowMs, hits: 3 }),
+      );
+    const answersOf = async (asked: ReturnType<typeof calls>): Promise<readonly number[]> =>
+      await Promise.all(
+        asked.map(async (call) => {
+          if (call instanceof WaitingBatch) return 10 - ((await call.counts)[0] ?? 0);
+          await call.answered;
+          return Math.floor(call.room + 0.1);
+        }),
+      );
+    const readAll = async (): Promise<readonly number[]> => {
+      const asked = calls();
+      for (const call of asked) counter.read(call);
+      return await answersOf(asked);
+    };
+    expect(await readAll()).toEqual([10, 10, 10, 10]);
+    expect(await redis.keys("*")).toEqual([]);
+    const counted = calls();
+    for (const call of counted) counter.count(call);
+    await answersOf(counted);
+    const keys = (await redis.keys("*")).toSorted();
+    expect(keys.length).toBeGreaterThanOrEqual(rules.length);
+    for (const key of keys) await redis.expire(key, 5000);
+    const stored = await Promise.all(keys.map((key) => redis.getBuffer(key)));
+    expect(await readAll()).toEqual([7, 7, 7, 7]);
+    expect((await redis.keys("*")).toSorted()).toEqual(keys);
+    expect(await Promise.all(keys.map((key) => redis.getBuffer(key)))).toEqual(stored);
+    for (const key of keys) expect(await redis.ttl(key)).toBeGreaterThan(4900);
   });
 
   it("count() sends the script again when the server has lost it, and counts each call once", async () => {

@@ -33,12 +33,10 @@ beforeAll(async () => {
 afterEach(() => counters.stop());
 afterAll(() => shared.stop());
 
-describeCounter("Redis single", () => openSuite((server) => server.address), { canRead: true });
+describeCounter("Redis single", () => openSuite((server) => server.address));
 
-describeCounter(
-  "Redis single with a pool of three over a unix socket",
-  () => openSuite((server) => server.socketPath, { socketType: "unix", poolSize: 3 }),
-  { canRead: true },
+describeCounter("Redis single with a pool of three over a unix socket", () =>
+  openSuite((server) => server.socketPath, { socketType: "unix", poolSize: 3 }),
 );
 
 describe("count() on a server", () => {

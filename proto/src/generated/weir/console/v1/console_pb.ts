@@ -10,7 +10,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Observation, RuleKeys, RuleName } from "../../observe/v1/observe_pb.ts";
+import type { Descriptor, DescriptorCounts, Entry, Observation, RuleKeys, RuleName } from "../../observe/v1/observe_pb.ts";
 import { file_weir_observe_v1_observe } from "../../observe/v1/observe_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file weir/console/v1/console.proto.
  */
 export const file_weir_console_v1_console: GenFile = /*@__PURE__*/
-  fileDesc("Ch13ZWlyL2NvbnNvbGUvdjEvY29uc29sZS5wcm90bxIPd2Vpci5jb25zb2xlLnYxIk8KEldhdGNoQ291bnRzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIqCgdrZXlzX29mGAIgAygLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lIqkBChNXYXRjaENvdW50c1Jlc3BvbnNlEg8KB3JlcGxpY2EYASABKAkSEAoIaW5zdGFuY2UYAiABKAkSLwoLb2JzZXJ2ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJlcGxhY2VzGAQgASgIEiwKBmZsZWV0cxgFIAMoCzIcLndlaXIuY29uc29sZS52MS5GbGVldENvdW50cyKuAQoLRmxlZXRDb3VudHMSDQoFZmxlZXQYASABKAkSDAoEcG9kcxgCIAEoDRIVCg1vYnNlcnZlZF9wb2RzGAMgASgNEiwKBmNvdW50cxgEIAEoCzIcLndlaXIub2JzZXJ2ZS52MS5PYnNlcnZhdGlvbhITCgtlbmRfc2Vjb25kcxgFIAEoBBIoCgRrZXlzGAYgAygLMhoud2Vpci5jb25zb2xlLnYxLkZsZWV0S2V5cyJsCglGbGVldEtleXMSJwoEa2V5cxgBIAEoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlS2V5cxIdChVvdGhlcnNfcmVqZWN0aW9uc19tYXgYAiABKAQSFwoPb3RoZXJzX2hpdHNfbWF4GAMgASgEImMKD0dldFJ1bGVzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIoCgVydWxlcxgCIAMoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlTmFtZRIXCg93aXRoX2RpZmZlcmVuY2UYAyABKAgiPAoQR2V0UnVsZXNSZXNwb25zZRIoCgVydWxlcxgBIAMoCzIZLndlaXIuY29uc29sZS52MS5SdWxlSW5mbyKyAQoIUnVsZUluZm8SJwoEcnVsZRgBIAEoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlTmFtZRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRINCgVmaWVsZBgEIAEoCRINCgVsaW1pdBgFIAEoCRITCgtzaGFkb3dfbW9kZRgGIAEoCBIVCg1lYXJsaWVyX2xpbWl0GAcgASgJEhIKCmRpZmZlcmVuY2UYCCABKAkiFAoSTGlzdENoYW5nZXNSZXF1ZXN0ImoKE0xpc3RDaGFuZ2VzUmVzcG9uc2USKAoHY2hhbmdlcxgBIAMoCzIXLndlaXIuY29uc29sZS52MS5DaGFuZ2USKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIpwBCgZDaGFuZ2USJgoCYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEikKBGtpbmQYBCABKA4yGy53ZWlyLmNvbnNvbGUudjEuQ2hhbmdlS2luZBIOCgZmbGVldHMYBSADKAkSDgoGZGlnZXN0GAYgASgJImgKFUV4cGxhaW5SZXF1ZXN0UmVxdWVzdBINCgVmbGVldBgBIAEoCRIOCgZkb21haW4YAiABKAkSMAoLZGVzY3JpcHRvcnMYAyADKAsyGy53ZWlyLmNvbnNvbGUudjEuRGVzY3JpcHRvciI1CgpEZXNjcmlwdG9yEicKB2VudHJpZXMYASADKAsyFi53ZWlyLmNvbnNvbGUudjEuRW50cnkiIwoFRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJImUKFkV4cGxhaW5SZXF1ZXN0UmVzcG9uc2USEAoIcmVzb3VyY2UYASABKAkSOQoLZGVzY3JpcHRvcnMYAiADKAsyJC53ZWlyLmNvbnNvbGUudjEuRXhwbGFpbmVkRGVzY3JpcHRvciKfAQoTRXhwbGFpbmVkRGVzY3JpcHRvchIPCgdvdXRjb21lGAEgASgJEgwKBHBhdGgYAiABKAkSDgoGbGltaXRzGAMgAygJEhMKC3NoYWRvd19tb2RlGAQgASgIEhMKC2NvdW50ZXJfa2V5GAUgASgJEi8KBmxldmVscxgGIAMoCzIfLndlaXIuY29uc29sZS52MS5FeHBsYWluZWRMZXZlbCJnCg5FeHBsYWluZWRMZXZlbBIlCgVlbnRyeRgBIAEoCzIWLndlaXIuY29uc29sZS52MS5FbnRyeRIuCgpjYW5kaWRhdGVzGAIgAygLMhoud2Vpci5jb25zb2xlLnYxLkNhbmRpZGF0ZSIqCglDYW5kaWRhdGUSDAoEcnVsZRgBIAEoCRIPCgd2ZXJkaWN0GAIgASgJKnEKCkNoYW5nZUtpbmQSGwoXQ0hBTkdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFDSEFOR0VfS0lORF9BRERFRBABEhYKEkNIQU5HRV9LSU5EX0VESVRFRBACEhcKE0NIQU5HRV9LSU5EX1JFTU9WRUQQAzKCAwoOQ29uc29sZVNlcnZpY2USXAoLV2F0Y2hDb3VudHMSIy53ZWlyLmNvbnNvbGUudjEuV2F0Y2hDb3VudHNSZXF1ZXN0GiQud2Vpci5jb25zb2xlLnYxLldhdGNoQ291bnRzUmVzcG9uc2UiADABElEKCEdldFJ1bGVzEiAud2Vpci5jb25zb2xlLnYxLkdldFJ1bGVzUmVxdWVzdBohLndlaXIuY29uc29sZS52MS5HZXRSdWxlc1Jlc3BvbnNlIgASWgoLTGlzdENoYW5nZXMSIy53ZWlyLmNvbnNvbGUudjEuTGlzdENoYW5nZXNSZXF1ZXN0GiQud2Vpci5jb25zb2xlLnYxLkxpc3RDaGFuZ2VzUmVzcG9uc2UiABJjCg5FeHBsYWluUmVxdWVzdBImLndlaXIuY29uc29sZS52MS5FeHBsYWluUmVxdWVzdFJlcXVlc3QaJy53ZWlyLmNvbnNvbGUudjEuRXhwbGFpblJlcXVlc3RSZXNwb25zZSIAYgZwcm90bzM", [file_google_protobuf_timestamp, file_weir_observe_v1_observe]);
+  fileDesc("Ch13ZWlyL2NvbnNvbGUvdjEvY29uc29sZS5wcm90bxIPd2Vpci5jb25zb2xlLnYxIk8KEldhdGNoQ291bnRzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIqCgdrZXlzX29mGAIgAygLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lIqkBChNXYXRjaENvdW50c1Jlc3BvbnNlEg8KB3JlcGxpY2EYASABKAkSEAoIaW5zdGFuY2UYAiABKAkSLwoLb2JzZXJ2ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJlcGxhY2VzGAQgASgIEiwKBmZsZWV0cxgFIAMoCzIcLndlaXIuY29uc29sZS52MS5GbGVldENvdW50cyKuAQoLRmxlZXRDb3VudHMSDQoFZmxlZXQYASABKAkSDAoEcG9kcxgCIAEoDRIVCg1vYnNlcnZlZF9wb2RzGAMgASgNEiwKBmNvdW50cxgEIAEoCzIcLndlaXIub2JzZXJ2ZS52MS5PYnNlcnZhdGlvbhITCgtlbmRfc2Vjb25kcxgFIAEoBBIoCgRrZXlzGAYgAygLMhoud2Vpci5jb25zb2xlLnYxLkZsZWV0S2V5cyJsCglGbGVldEtleXMSJwoEa2V5cxgBIAEoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlS2V5cxIdChVvdGhlcnNfcmVqZWN0aW9uc19tYXgYAiABKAQSFwoPb3RoZXJzX2hpdHNfbWF4GAMgASgEImMKD0dldFJ1bGVzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIoCgVydWxlcxgCIAMoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlTmFtZRIXCg93aXRoX2RpZmZlcmVuY2UYAyABKAgiPAoQR2V0UnVsZXNSZXNwb25zZRIoCgVydWxlcxgBIAMoCzIZLndlaXIuY29uc29sZS52MS5SdWxlSW5mbyKyAQoIUnVsZUluZm8SJwoEcnVsZRgBIAEoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlTmFtZRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRINCgVmaWVsZBgEIAEoCRINCgVsaW1pdBgFIAEoCRITCgtzaGFkb3dfbW9kZRgGIAEoCBIVCg1lYXJsaWVyX2xpbWl0GAcgASgJEhIKCmRpZmZlcmVuY2UYCCABKAkiFAoSTGlzdENoYW5nZXNSZXF1ZXN0ImoKE0xpc3RDaGFuZ2VzUmVzcG9uc2USKAoHY2hhbmdlcxgBIAMoCzIXLndlaXIuY29uc29sZS52MS5DaGFuZ2USKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIpwBCgZDaGFuZ2USJgoCYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEikKBGtpbmQYBCABKA4yGy53ZWlyLmNvbnNvbGUudjEuQ2hhbmdlS2luZBIOCgZmbGVldHMYBSADKAkSDgoGZGlnZXN0GAYgASgJIn0KFUV4cGxhaW5SZXF1ZXN0UmVxdWVzdBINCgVmbGVldBgBIAEoCRIOCgZkb21haW4YAiABKAkSMAoLZGVzY3JpcHRvcnMYAyADKAsyGy53ZWlyLm9ic2VydmUudjEuRGVzY3JpcHRvchITCgt3aXRoX2NvdW50cxgEIAEoCCKRAQoWRXhwbGFpblJlcXVlc3RSZXNwb25zZRIQCghyZXNvdXJjZRgBIAEoCRI5CgtkZXNjcmlwdG9ycxgCIAMoCzIkLndlaXIuY29uc29sZS52MS5FeHBsYWluZWREZXNjcmlwdG9yEioKBmNvdW50cxgDIAEoCzIaLndlaXIuY29uc29sZS52MS5Qb2RDb3VudHMiXwoJUG9kQ291bnRzEgsKA3BvZBgBIAEoCRINCgVlcnJvchgCIAEoCRI2CgtkZXNjcmlwdG9ycxgDIAMoCzIhLndlaXIub2JzZXJ2ZS52MS5EZXNjcmlwdG9yQ291bnRzIp8BChNFeHBsYWluZWREZXNjcmlwdG9yEg8KB291dGNvbWUYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZsaW1pdHMYAyADKAkSEwoLc2hhZG93X21vZGUYBCABKAgSEwoLY291bnRlcl9rZXkYBSABKAkSLwoGbGV2ZWxzGAYgAygLMh8ud2Vpci5jb25zb2xlLnYxLkV4cGxhaW5lZExldmVsImcKDkV4cGxhaW5lZExldmVsEiUKBWVudHJ5GAEgASgLMhYud2Vpci5vYnNlcnZlLnYxLkVudHJ5Ei4KCmNhbmRpZGF0ZXMYAiADKAsyGi53ZWlyLmNvbnNvbGUudjEuQ2FuZGlkYXRlIioKCUNhbmRpZGF0ZRIMCgRydWxlGAEgASgJEg8KB3ZlcmRpY3QYAiABKAkqcQoKQ2hhbmdlS2luZBIbChdDSEFOR0VfS0lORF9VTlNQRUNJRklFRBAAEhUKEUNIQU5HRV9LSU5EX0FEREVEEAESFgoSQ0hBTkdFX0tJTkRfRURJVEVEEAISFwoTQ0hBTkdFX0tJTkRfUkVNT1ZFRBADMoIDCg5Db25zb2xlU2VydmljZRJcCgtXYXRjaENvdW50cxIjLndlaXIuY29uc29sZS52MS5XYXRjaENvdW50c1JlcXVlc3QaJC53ZWlyLmNvbnNvbGUudjEuV2F0Y2hDb3VudHNSZXNwb25zZSIAMAESUQoIR2V0UnVsZXMSIC53ZWlyLmNvbnNvbGUudjEuR2V0UnVsZXNSZXF1ZXN0GiEud2Vpci5jb25zb2xlLnYxLkdldFJ1bGVzUmVzcG9uc2UiABJaCgtMaXN0Q2hhbmdlcxIjLndlaXIuY29uc29sZS52MS5MaXN0Q2hhbmdlc1JlcXVlc3QaJC53ZWlyLmNvbnNvbGUudjEuTGlzdENoYW5nZXNSZXNwb25zZSIAEmMKDkV4cGxhaW5SZXF1ZXN0EiYud2Vpci5jb25zb2xlLnYxLkV4cGxhaW5SZXF1ZXN0UmVxdWVzdBonLndlaXIuY29uc29sZS52MS5FeHBsYWluUmVxdWVzdFJlc3BvbnNlIgBiBnByb3RvMw", [file_google_protobuf_timestamp, file_weir_observe_v1_observe]);
 
 /**
  * Requests the counts.
@@ -438,11 +438,18 @@ export type ExplainRequestRequest = Message<"weir.console.v1.ExplainRequestReque
   domain: string;
 
   /**
-   * The descriptors of the request, at most 16.
+   * The descriptors of the request, at most 16 of at most 32 entries.
    *
-   * @generated from field: repeated weir.console.v1.Descriptor descriptors = 3;
+   * @generated from field: repeated weir.observe.v1.Descriptor descriptors = 3;
    */
   descriptors: Descriptor[];
+
+  /**
+   * Whether a pod is to read the counters.
+   *
+   * @generated from field: bool with_counts = 4;
+   */
+  withCounts: boolean;
 };
 
 /**
@@ -451,55 +458,6 @@ export type ExplainRequestRequest = Message<"weir.console.v1.ExplainRequestReque
  */
 export const ExplainRequestRequestSchema: GenMessage<ExplainRequestRequest> = /*@__PURE__*/
   messageDesc(file_weir_console_v1_console, 10);
-
-/**
- * A descriptor.
- *
- * @generated from message weir.console.v1.Descriptor
- */
-export type Descriptor = Message<"weir.console.v1.Descriptor"> & {
-  /**
-   * Its entries, at most 32.
-   *
-   * @generated from field: repeated weir.console.v1.Entry entries = 1;
-   */
-  entries: Entry[];
-};
-
-/**
- * Describes the message weir.console.v1.Descriptor.
- * Use `create(DescriptorSchema)` to create a new message.
- */
-export const DescriptorSchema: GenMessage<Descriptor> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 11);
-
-/**
- * An entry of a descriptor.
- *
- * @generated from message weir.console.v1.Entry
- */
-export type Entry = Message<"weir.console.v1.Entry"> & {
-  /**
-   * Its key.
-   *
-   * @generated from field: string key = 1;
-   */
-  key: string;
-
-  /**
-   * Its value.
-   *
-   * @generated from field: string value = 2;
-   */
-  value: string;
-};
-
-/**
- * Describes the message weir.console.v1.Entry.
- * Use `create(EntrySchema)` to create a new message.
- */
-export const EntrySchema: GenMessage<Entry> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 12);
 
 /**
  * The explained request.
@@ -520,6 +478,13 @@ export type ExplainRequestResponse = Message<"weir.console.v1.ExplainRequestResp
    * @generated from field: repeated weir.console.v1.ExplainedDescriptor descriptors = 2;
    */
   descriptors: ExplainedDescriptor[];
+
+  /**
+   * What a pod has counted, if that is wanted and a descriptor has a counter.
+   *
+   * @generated from field: weir.console.v1.PodCounts counts = 3;
+   */
+  counts?: PodCounts | undefined;
 };
 
 /**
@@ -527,7 +492,42 @@ export type ExplainRequestResponse = Message<"weir.console.v1.ExplainRequestResp
  * Use `create(ExplainRequestResponseSchema)` to create a new message.
  */
 export const ExplainRequestResponseSchema: GenMessage<ExplainRequestResponse> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 13);
+  messageDesc(file_weir_console_v1_console, 11);
+
+/**
+ * What one pod of the fleet that is connected to this replica has read of the counters.
+ *
+ * @generated from message weir.console.v1.PodCounts
+ */
+export type PodCounts = Message<"weir.console.v1.PodCounts"> & {
+  /**
+   * Its node id; empty when no pod can be asked.
+   *
+   * @generated from field: string pod = 1;
+   */
+  pod: string;
+
+  /**
+   * Why there are no counts, for people; empty when there are.
+   *
+   * @generated from field: string error = 2;
+   */
+  error: string;
+
+  /**
+   * Each descriptor, in the order of the request.
+   *
+   * @generated from field: repeated weir.observe.v1.DescriptorCounts descriptors = 3;
+   */
+  descriptors: DescriptorCounts[];
+};
+
+/**
+ * Describes the message weir.console.v1.PodCounts.
+ * Use `create(PodCountsSchema)` to create a new message.
+ */
+export const PodCountsSchema: GenMessage<PodCounts> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 12);
 
 /**
  * The way of a descriptor through the rules.
@@ -584,7 +584,7 @@ export type ExplainedDescriptor = Message<"weir.console.v1.ExplainedDescriptor">
  * Use `create(ExplainedDescriptorSchema)` to create a new message.
  */
 export const ExplainedDescriptorSchema: GenMessage<ExplainedDescriptor> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 14);
+  messageDesc(file_weir_console_v1_console, 13);
 
 /**
  * The rules that an entry was looked up in.
@@ -595,7 +595,7 @@ export type ExplainedLevel = Message<"weir.console.v1.ExplainedLevel"> & {
   /**
    * The entry.
    *
-   * @generated from field: weir.console.v1.Entry entry = 1;
+   * @generated from field: weir.observe.v1.Entry entry = 1;
    */
   entry?: Entry | undefined;
 
@@ -612,7 +612,7 @@ export type ExplainedLevel = Message<"weir.console.v1.ExplainedLevel"> & {
  * Use `create(ExplainedLevelSchema)` to create a new message.
  */
 export const ExplainedLevelSchema: GenMessage<ExplainedLevel> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 15);
+  messageDesc(file_weir_console_v1_console, 14);
 
 /**
  * A rule of a level.
@@ -641,7 +641,7 @@ export type Candidate = Message<"weir.console.v1.Candidate"> & {
  * Use `create(CandidateSchema)` to create a new message.
  */
 export const CandidateSchema: GenMessage<Candidate> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 16);
+  messageDesc(file_weir_console_v1_console, 15);
 
 /**
  * What has changed.
@@ -730,7 +730,8 @@ export const ConsoleService: GenService<{
     output: typeof ListChangesResponseSchema;
   },
   /**
-   * Returns which rule of a fleet limits a request and why not the others. Nothing is counted, and no pod is asked.
+   * Returns which rule of a fleet limits a request, why not the others, and on request the present counts as one pod reads
+   * them. Nothing is counted.
    *
    * @generated from rpc weir.console.v1.ConsoleService.ExplainRequest
    */

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file weir/observe/v1/observe.proto.
  */
 export const file_weir_observe_v1_observe: GenFile = /*@__PURE__*/
-  fileDesc("Ch13ZWlyL29ic2VydmUvdjEvb2JzZXJ2ZS5wcm90bxIPd2Vpci5vYnNlcnZlLnYxInkKDk9ic2VydmVSZXF1ZXN0EicKBWhlbGxvGAEgASgLMhYud2Vpci5vYnNlcnZlLnYxLkhlbGxvSAASMwoLb2JzZXJ2YXRpb24YAiABKAsyHC53ZWlyLm9ic2VydmUudjEuT2JzZXJ2YXRpb25IAEIJCgdjb250ZW50IloKBUhlbGxvEg8KB25vZGVfaWQYASABKAkSEAoIdG9wX2tleXMYAiABKA0SLgoKa2V5X3ZhbHVlcxgDIAEoDjIaLndlaXIub2JzZXJ2ZS52MS5LZXlWYWx1ZXMiXwoPT2JzZXJ2ZVJlc3BvbnNlEg4KBnRvdGFscxgBIAEoCBIqCgdrZXlzX29mGAIgAygLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lEhAKCGhhc2hfa2V5GAMgASgMIigKCFJ1bGVOYW1lEg4KBmRvbWFpbhgBIAEoCRIMCgRwYXRoGAIgASgJIscBCgtPYnNlcnZhdGlvbhIVCg1zdGFydF9zZWNvbmRzGAEgASgEEhQKDHN0ZXBfc2Vjb25kcxgCIAEoDRINCgVzdGVwcxgDIAEoDRInCgZ0b3RhbHMYBCABKAsyFy53ZWlyLm9ic2VydmUudjEuVG90YWxzEioKBXJ1bGVzGAUgAygLMhsud2Vpci5vYnNlcnZlLnYxLlJ1bGVTZXJpZXMSJwoEa2V5cxgGIAMoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlS2V5cyJsCgZUb3RhbHMSEQoJZGVjaXNpb25zGAEgAygNEhIKCnJlamVjdGlvbnMYAiADKA0SDgoGZXJyb3JzGAMgAygNEisKCWxhdGVuY2llcxgEIAMoCzIYLndlaXIub2JzZXJ2ZS52MS5MYXRlbmN5IigKB0xhdGVuY3kSDAoEc3RlcBgBIAEoDRIPCgdidWNrZXRzGAIgAygNIoABCgpSdWxlU2VyaWVzEicKBHJ1bGUYASABKAsyGS53ZWlyLm9ic2VydmUudjEuUnVsZU5hbWUSDAoEaGl0cxgCIAMoDRISCgpvdmVyX2xpbWl0GAMgAygNEhIKCm5lYXJfbGltaXQYBCADKA0SEwoLc2hhZG93X21vZGUYBSADKA0ixgEKCFJ1bGVLZXlzEicKBHJ1bGUYASABKAsyGS53ZWlyLm9ic2VydmUudjEuUnVsZU5hbWUSFQoNc2luY2Vfc2Vjb25kcxgCIAEoBBIuCg1ieV9yZWplY3Rpb25zGAMgAygLMhcud2Vpci5vYnNlcnZlLnYxLlRvcEtleRIoCgdieV9oaXRzGAQgAygLMhcud2Vpci5vYnNlcnZlLnYxLlRvcEtleRISCgpyZWplY3Rpb25zGAUgASgEEgwKBGhpdHMYBiABKAQiUQoGVG9wS2V5EikKBnZhbHVlcxgBIAMoCzIZLndlaXIub2JzZXJ2ZS52MS5LZXlWYWx1ZRINCgVjb3VudBgCIAEoBBINCgVlcnJvchgDIAEoBCJQCghLZXlWYWx1ZRILCgNrZXkYASABKAkSDgoEdGV4dBgCIAEoCUgAEg4KBGhhc2gYAyABKAxIABIOCgZpc19jdXQYBCABKAhCBwoFc2hvd24qZgoJS2V5VmFsdWVzEhoKFktFWV9WQUxVRVNfVU5TUEVDSUZJRUQQABITCg9LRVlfVkFMVUVTX0hBU0gQARIUChBLRVlfVkFMVUVTX0NMRUFSEAISEgoOS0VZX1ZBTFVFU19PRkYQAzJkCg5PYnNlcnZlU2VydmljZRJSCgdPYnNlcnZlEh8ud2Vpci5vYnNlcnZlLnYxLk9ic2VydmVSZXF1ZXN0GiAud2Vpci5vYnNlcnZlLnYxLk9ic2VydmVSZXNwb25zZSIAKAEwAWIGcHJvdG8z");
+  fileDesc("Ch13ZWlyL29ic2VydmUvdjEvb2JzZXJ2ZS5wcm90bxIPd2Vpci5vYnNlcnZlLnYxIqwBCg5PYnNlcnZlUmVxdWVzdBInCgVoZWxsbxgBIAEoCzIWLndlaXIub2JzZXJ2ZS52MS5IZWxsb0gAEjMKC29ic2VydmF0aW9uGAIgASgLMhwud2Vpci5vYnNlcnZlLnYxLk9ic2VydmF0aW9uSAASMQoIY291bnRlcnMYAyABKAsyHS53ZWlyLm9ic2VydmUudjEuQ291bnRlcnNSZWFkSABCCQoHY29udGVudCJyCgVIZWxsbxIPCgdub2RlX2lkGAEgASgJEhAKCHRvcF9rZXlzGAIgASgNEi4KCmtleV92YWx1ZXMYAyABKA4yGi53ZWlyLm9ic2VydmUudjEuS2V5VmFsdWVzEhYKDnJlYWRzX2NvdW50ZXJzGAQgASgIIowBCg9PYnNlcnZlUmVzcG9uc2USDgoGdG90YWxzGAEgASgIEioKB2tleXNfb2YYAiADKAsyGS53ZWlyLm9ic2VydmUudjEuUnVsZU5hbWUSEAoIaGFzaF9rZXkYAyABKAwSKwoEcmVhZBgEIAEoCzIdLndlaXIub2JzZXJ2ZS52MS5SZWFkQ291bnRlcnMiXAoMUmVhZENvdW50ZXJzEgoKAmlkGAEgASgNEg4KBmRvbWFpbhgCIAEoCRIwCgtkZXNjcmlwdG9ycxgDIAMoCzIbLndlaXIub2JzZXJ2ZS52MS5EZXNjcmlwdG9yIjUKCkRlc2NyaXB0b3ISJwoHZW50cmllcxgBIAMoCzIWLndlaXIub2JzZXJ2ZS52MS5FbnRyeSIjCgVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAkiYQoMQ291bnRlcnNSZWFkEgoKAmlkGAEgASgNEg0KBWVycm9yGAIgASgJEjYKC2Rlc2NyaXB0b3JzGAMgAygLMiEud2Vpci5vYnNlcnZlLnYxLkRlc2NyaXB0b3JDb3VudHMiTQoQRGVzY3JpcHRvckNvdW50cxIMCgRwYXRoGAEgASgJEisKBmxpbWl0cxgCIAMoCzIbLndlaXIub2JzZXJ2ZS52MS5MaW1pdENvdW50InwKCkxpbWl0Q291bnQSDQoFbGltaXQYASABKAkSEAoIY2FwYWNpdHkYAiABKA0SDAoEaGl0cxgDIAEoBBIRCglyZW1haW5pbmcYBCABKA0SFQoNcmVzZXRfc2Vjb25kcxgFIAEoDRIVCg1yZXRyeV9zZWNvbmRzGAYgASgNIigKCFJ1bGVOYW1lEg4KBmRvbWFpbhgBIAEoCRIMCgRwYXRoGAIgASgJIscBCgtPYnNlcnZhdGlvbhIVCg1zdGFydF9zZWNvbmRzGAEgASgEEhQKDHN0ZXBfc2Vjb25kcxgCIAEoDRINCgVzdGVwcxgDIAEoDRInCgZ0b3RhbHMYBCABKAsyFy53ZWlyLm9ic2VydmUudjEuVG90YWxzEioKBXJ1bGVzGAUgAygLMhsud2Vpci5vYnNlcnZlLnYxLlJ1bGVTZXJpZXMSJwoEa2V5cxgGIAMoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlS2V5cyJsCgZUb3RhbHMSEQoJZGVjaXNpb25zGAEgAygNEhIKCnJlamVjdGlvbnMYAiADKA0SDgoGZXJyb3JzGAMgAygNEisKCWxhdGVuY2llcxgEIAMoCzIYLndlaXIub2JzZXJ2ZS52MS5MYXRlbmN5IigKB0xhdGVuY3kSDAoEc3RlcBgBIAEoDRIPCgdidWNrZXRzGAIgAygNIoABCgpSdWxlU2VyaWVzEicKBHJ1bGUYASABKAsyGS53ZWlyLm9ic2VydmUudjEuUnVsZU5hbWUSDAoEaGl0cxgCIAMoDRISCgpvdmVyX2xpbWl0GAMgAygNEhIKCm5lYXJfbGltaXQYBCADKA0SEwoLc2hhZG93X21vZGUYBSADKA0ixgEKCFJ1bGVLZXlzEicKBHJ1bGUYASABKAsyGS53ZWlyLm9ic2VydmUudjEuUnVsZU5hbWUSFQoNc2luY2Vfc2Vjb25kcxgCIAEoBBIuCg1ieV9yZWplY3Rpb25zGAMgAygLMhcud2Vpci5vYnNlcnZlLnYxLlRvcEtleRIoCgdieV9oaXRzGAQgAygLMhcud2Vpci5vYnNlcnZlLnYxLlRvcEtleRISCgpyZWplY3Rpb25zGAUgASgEEgwKBGhpdHMYBiABKAQiUQoGVG9wS2V5EikKBnZhbHVlcxgBIAMoCzIZLndlaXIub2JzZXJ2ZS52MS5LZXlWYWx1ZRINCgVjb3VudBgCIAEoBBINCgVlcnJvchgDIAEoBCJQCghLZXlWYWx1ZRILCgNrZXkYASABKAkSDgoEdGV4dBgCIAEoCUgAEg4KBGhhc2gYAyABKAxIABIOCgZpc19jdXQYBCABKAhCBwoFc2hvd24qZgoJS2V5VmFsdWVzEhoKFktFWV9WQUxVRVNfVU5TUEVDSUZJRUQQABITCg9LRVlfVkFMVUVTX0hBU0gQARIUChBLRVlfVkFMVUVTX0NMRUFSEAISEgoOS0VZX1ZBTFVFU19PRkYQAzJkCg5PYnNlcnZlU2VydmljZRJSCgdPYnNlcnZlEh8ud2Vpci5vYnNlcnZlLnYxLk9ic2VydmVSZXF1ZXN0GiAud2Vpci5vYnNlcnZlLnYxLk9ic2VydmVSZXNwb25zZSIAKAEwAWIGcHJvdG8z");
 
 /**
  * From the pod.
@@ -36,12 +36,20 @@ export type ObserveRequest = Message<"weir.observe.v1.ObserveRequest"> & {
     case: "hello";
   } | {
     /**
-     * Each further message.
+     * What it has counted.
      *
      * @generated from field: weir.observe.v1.Observation observation = 2;
      */
     value: Observation;
     case: "observation";
+  } | {
+    /**
+     * The answer to `ObserveResponse.read`.
+     *
+     * @generated from field: weir.observe.v1.CountersRead counters = 3;
+     */
+    value: CountersRead;
+    case: "counters";
   } | { case: undefined; value?: undefined };
 };
 
@@ -78,6 +86,13 @@ export type Hello = Message<"weir.observe.v1.Hello"> & {
    * @generated from field: weir.observe.v1.KeyValues key_values = 3;
    */
   keyValues: KeyValues;
+
+  /**
+   * Whether it answers `ObserveResponse.read`.
+   *
+   * @generated from field: bool reads_counters = 4;
+   */
+  readsCounters: boolean;
 };
 
 /**
@@ -113,6 +128,13 @@ export type ObserveResponse = Message<"weir.observe.v1.ObserveResponse"> & {
    * @generated from field: bytes hash_key = 3;
    */
   hashKey: Uint8Array;
+
+  /**
+   * Counters to read once; absent in most responses. Not sent to a pod that has not answered the one before.
+   *
+   * @generated from field: weir.observe.v1.ReadCounters read = 4;
+   */
+  read?: ReadCounters | undefined;
 };
 
 /**
@@ -121,6 +143,212 @@ export type ObserveResponse = Message<"weir.observe.v1.ObserveResponse"> & {
  */
 export const ObserveResponseSchema: GenMessage<ObserveResponse> = /*@__PURE__*/
   messageDesc(file_weir_observe_v1_observe, 2);
+
+/**
+ * The counters of a request. The pod finds them by its own rules, as it does for a call, and counts nothing.
+ *
+ * @generated from message weir.observe.v1.ReadCounters
+ */
+export type ReadCounters = Message<"weir.observe.v1.ReadCounters"> & {
+  /**
+   * Identifies the answer.
+   *
+   * @generated from field: uint32 id = 1;
+   */
+  id: number;
+
+  /**
+   * The domain.
+   *
+   * @generated from field: string domain = 2;
+   */
+  domain: string;
+
+  /**
+   * The descriptors of the request, at most 32 of at most 32 entries.
+   *
+   * @generated from field: repeated weir.observe.v1.Descriptor descriptors = 3;
+   */
+  descriptors: Descriptor[];
+};
+
+/**
+ * Describes the message weir.observe.v1.ReadCounters.
+ * Use `create(ReadCountersSchema)` to create a new message.
+ */
+export const ReadCountersSchema: GenMessage<ReadCounters> = /*@__PURE__*/
+  messageDesc(file_weir_observe_v1_observe, 3);
+
+/**
+ * A descriptor.
+ *
+ * @generated from message weir.observe.v1.Descriptor
+ */
+export type Descriptor = Message<"weir.observe.v1.Descriptor"> & {
+  /**
+   * Its entries.
+   *
+   * @generated from field: repeated weir.observe.v1.Entry entries = 1;
+   */
+  entries: Entry[];
+};
+
+/**
+ * Describes the message weir.observe.v1.Descriptor.
+ * Use `create(DescriptorSchema)` to create a new message.
+ */
+export const DescriptorSchema: GenMessage<Descriptor> = /*@__PURE__*/
+  messageDesc(file_weir_observe_v1_observe, 4);
+
+/**
+ * An entry of a descriptor.
+ *
+ * @generated from message weir.observe.v1.Entry
+ */
+export type Entry = Message<"weir.observe.v1.Entry"> & {
+  /**
+   * Its key.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Its value.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
+};
+
+/**
+ * Describes the message weir.observe.v1.Entry.
+ * Use `create(EntrySchema)` to create a new message.
+ */
+export const EntrySchema: GenMessage<Entry> = /*@__PURE__*/
+  messageDesc(file_weir_observe_v1_observe, 5);
+
+/**
+ * What a pod has read.
+ *
+ * @generated from message weir.observe.v1.CountersRead
+ */
+export type CountersRead = Message<"weir.observe.v1.CountersRead"> & {
+  /**
+   * That of the question.
+   *
+   * @generated from field: uint32 id = 1;
+   */
+  id: number;
+
+  /**
+   * Why nothing was read, for people; empty when it was.
+   *
+   * @generated from field: string error = 2;
+   */
+  error: string;
+
+  /**
+   * Each descriptor, in the order of the question.
+   *
+   * @generated from field: repeated weir.observe.v1.DescriptorCounts descriptors = 3;
+   */
+  descriptors: DescriptorCounts[];
+};
+
+/**
+ * Describes the message weir.observe.v1.CountersRead.
+ * Use `create(CountersReadSchema)` to create a new message.
+ */
+export const CountersReadSchema: GenMessage<CountersRead> = /*@__PURE__*/
+  messageDesc(file_weir_observe_v1_observe, 6);
+
+/**
+ * The counts of a descriptor.
+ *
+ * @generated from message weir.observe.v1.DescriptorCounts
+ */
+export type DescriptorCounts = Message<"weir.observe.v1.DescriptorCounts"> & {
+  /**
+   * The path of the rule that limits it in this pod; empty when none does.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * What each of its limits has counted, in configured order. Empty when nothing is counted: there is no rule, it is
+   * unlimited, or the rule of another descriptor replaces it.
+   *
+   * @generated from field: repeated weir.observe.v1.LimitCount limits = 2;
+   */
+  limits: LimitCount[];
+};
+
+/**
+ * Describes the message weir.observe.v1.DescriptorCounts.
+ * Use `create(DescriptorCountsSchema)` to create a new message.
+ */
+export const DescriptorCountsSchema: GenMessage<DescriptorCounts> = /*@__PURE__*/
+  messageDesc(file_weir_observe_v1_observe, 7);
+
+/**
+ * The present count of a limit for one set of values.
+ *
+ * @generated from message weir.observe.v1.LimitCount
+ */
+export type LimitCount = Message<"weir.observe.v1.LimitCount"> & {
+  /**
+   * The limit in words, such as `5 per minute`.
+   *
+   * @generated from field: string limit = 1;
+   */
+  limit: string;
+
+  /**
+   * Hits that fit in: the limit, or the burst of a bucket.
+   *
+   * @generated from field: uint32 capacity = 2;
+   */
+  capacity: number;
+
+  /**
+   * Hits that count now, also those over the limit; of sliding windows and buckets what is not forgotten of them, rounded
+   * up.
+   *
+   * @generated from field: uint64 hits = 3;
+   */
+  hits: bigint;
+
+  /**
+   * Whole hits that would pass now.
+   *
+   * @generated from field: uint32 remaining = 4;
+   */
+  remaining: number;
+
+  /**
+   * Seconds until all hits are forgotten: the window ends, or the bucket is empty. 0 when there are none, except in fixed
+   * windows.
+   *
+   * @generated from field: uint32 reset_seconds = 5;
+   */
+  resetSeconds: number;
+
+  /**
+   * Seconds until one hit would pass; 0 when it would now.
+   *
+   * @generated from field: uint32 retry_seconds = 6;
+   */
+  retrySeconds: number;
+};
+
+/**
+ * Describes the message weir.observe.v1.LimitCount.
+ * Use `create(LimitCountSchema)` to create a new message.
+ */
+export const LimitCountSchema: GenMessage<LimitCount> = /*@__PURE__*/
+  messageDesc(file_weir_observe_v1_observe, 8);
 
 /**
  * Name of a rule.
@@ -148,7 +376,7 @@ export type RuleName = Message<"weir.observe.v1.RuleName"> & {
  * Use `create(RuleNameSchema)` to create a new message.
  */
 export const RuleNameSchema: GenMessage<RuleName> = /*@__PURE__*/
-  messageDesc(file_weir_observe_v1_observe, 3);
+  messageDesc(file_weir_observe_v1_observe, 9);
 
 /**
  * What a pod has counted in steps of time. What is sent for one step is added: the last step of a pod's last ten minutes
@@ -205,7 +433,7 @@ export type Observation = Message<"weir.observe.v1.Observation"> & {
  * Use `create(ObservationSchema)` to create a new message.
  */
 export const ObservationSchema: GenMessage<Observation> = /*@__PURE__*/
-  messageDesc(file_weir_observe_v1_observe, 4);
+  messageDesc(file_weir_observe_v1_observe, 10);
 
 /**
  * Totals of a pod, for each step.
@@ -247,7 +475,7 @@ export type Totals = Message<"weir.observe.v1.Totals"> & {
  * Use `create(TotalsSchema)` to create a new message.
  */
 export const TotalsSchema: GenMessage<Totals> = /*@__PURE__*/
-  messageDesc(file_weir_observe_v1_observe, 5);
+  messageDesc(file_weir_observe_v1_observe, 11);
 
 /**
  * Response times of one step.
@@ -276,7 +504,7 @@ export type Latency = Message<"weir.observe.v1.Latency"> & {
  * Use `create(LatencySchema)` to create a new message.
  */
 export const LatencySchema: GenMessage<Latency> = /*@__PURE__*/
-  messageDesc(file_weir_observe_v1_observe, 6);
+  messageDesc(file_weir_observe_v1_observe, 12);
 
 /**
  * What a rule has counted, for each step, as its statistics of the same names do. A rule with several limits is reported
@@ -326,7 +554,7 @@ export type RuleSeries = Message<"weir.observe.v1.RuleSeries"> & {
  * Use `create(RuleSeriesSchema)` to create a new message.
  */
 export const RuleSeriesSchema: GenMessage<RuleSeries> = /*@__PURE__*/
-  messageDesc(file_weir_observe_v1_observe, 7);
+  messageDesc(file_weir_observe_v1_observe, 13);
 
 /**
  * The keys of a rule that counted most in the last five to ten minutes. A rule with several limits is asked for by the path
@@ -383,7 +611,7 @@ export type RuleKeys = Message<"weir.observe.v1.RuleKeys"> & {
  * Use `create(RuleKeysSchema)` to create a new message.
  */
 export const RuleKeysSchema: GenMessage<RuleKeys> = /*@__PURE__*/
-  messageDesc(file_weir_observe_v1_observe, 8);
+  messageDesc(file_weir_observe_v1_observe, 14);
 
 /**
  * A key and its count.
@@ -418,7 +646,7 @@ export type TopKey = Message<"weir.observe.v1.TopKey"> & {
  * Use `create(TopKeySchema)` to create a new message.
  */
 export const TopKeySchema: GenMessage<TopKey> = /*@__PURE__*/
-  messageDesc(file_weir_observe_v1_observe, 9);
+  messageDesc(file_weir_observe_v1_observe, 15);
 
 /**
  * The value of one level. Neither text nor hash: values are not shown, and such keys of two pods cannot be compared.
@@ -470,7 +698,7 @@ export type KeyValue = Message<"weir.observe.v1.KeyValue"> & {
  * Use `create(KeyValueSchema)` to create a new message.
  */
 export const KeyValueSchema: GenMessage<KeyValue> = /*@__PURE__*/
-  messageDesc(file_weir_observe_v1_observe, 10);
+  messageDesc(file_weir_observe_v1_observe, 16);
 
 /**
  * How a pod shows values of descriptors (TOP_KEYS_VALUES).
@@ -528,7 +756,8 @@ export const KeyValuesSchema: GenEnum<KeyValues> = /*@__PURE__*/
 export const ObserveService: GenService<{
   /**
    * The pod sends a `Hello`. The control plane responds with what it wants, and again after each change. While something
-   * is wanted the pod sends an observation every second; else it sends nothing. A message has at most 256 KiB.
+   * is wanted the pod sends an observation every second; else it sends nothing but the answer to a question. A message has
+   * at most 256 KiB.
    *
    * @generated from rpc weir.observe.v1.ObserveService.Observe
    */
