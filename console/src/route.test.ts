@@ -43,7 +43,7 @@ describe("the views' URLs", () => {
     { route: { view: "rollouts", filter: "x" }, command: "kubectl weir rollout" },
     {
       route: { view: "try", request: { fleet: "web", domain: "shop", descriptors: ["user=a b", "path=/"] } },
-      command: "kubectl weir explain -A --fleet web --domain shop -d 'user=a b' -d path=/",
+      command: "kubectl weir explain -A --fleet web --domain shop -d 'user=a b' -d path=/ --counts",
     },
     {
       route: { view: "try", request: { fleet: "", domain: "", descriptors: [] } },

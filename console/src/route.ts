@@ -71,7 +71,7 @@ export function commandOf(route: Route): string {
       const given = flags
         .filter(([, value = ""]) => value !== "")
         .map(([flag, value = ""]) => `${flag} ${quoted(value)}`);
-      return ["kubectl weir explain -A", ...given].join(" ");
+      return ["kubectl weir explain -A", ...given, ...(fleet === "" ? [] : ["--counts"])].join(" ");
     }
     case "rollouts":
       return "kubectl weir rollout";

@@ -368,6 +368,53 @@ describe("API of the console", () => {
     expect(await client.explainRequest({ fleet: "web", domain: "beta", descriptors })).toMatchObject({ resource: "" });
   });
 
+  it("asks a pod of the fleet for the present counts, which ends no watch", async () => {
+    await start();
+    const client = createClient(ConsoleService, transport());
+    const descriptors = [{ entries: [{ key: "user", value: "ada" }] }];
+    const request = { fleet: "web", domain: "alpha", descriptors, withCounts: true };
+    expect((await client.explainRequest(request)).counts).toMatchObject({
+      pod: "",
+      error: expect.stringContaining("no pod of the fleet") as unknown,
+    });
+    const old = observe(await connectPod("web/old"), "web/old");
+    await eventually("the first answer", () => expect(old.wanted).toHaveLength(1));
+    expect((await client.explainRequest(request)).counts).toMatchObject({
+      pod: "web/old",
+      error: expect.stringContaining("its version is older") as unknown,
+    });
+    const streams = ["other/pod", "web/pod-1"].map(async (nodeId) => {
+      const stream = (await connectPod(nodeId)).observe();
+      stream.send({ case: "hello", value: { nodeId, topKeys: 32, readsCounters: true } });
+      await eventually("the first answer", () => expect(stream.wanted).toHaveLength(1));
+      return stream;
+    });
+    const [other, asked] = await Promise.all(streams);
+    const watching = watch({ fleet: "web" });
+    await eventually("what is wanted", () => expect(asked?.wanted.at(-1)?.totals).toBe(true));
+    const answer = client.explainRequest(request);
+    const question = await eventually("the question", () => {
+      const wanted = asked?.wanted.at(-1);
+      expect(wanted).toMatchObject({ totals: true, read: { domain: "alpha", descriptors } });
+      return wanted?.read;
+    });
+    const limits = [{ limit: "5 per minute", capacity: 5, hits: 3n, remaining: 2, resetSeconds: 9 }];
+    const read = { descriptors: [{ path: "alpha.user", limits }] };
+    other?.send({ case: "counters", value: { id: question!.id, descriptors: [{ path: "alpha.foreign" }] } });
+    asked?.send({ case: "counters", value: { id: question!.id, ...read } });
+    expect((await answer).counts).toMatchObject({ pod: "web/pod-1", error: "", ...read });
+    expect([other?.wanted, old.wanted].flatMap((wanted) => wanted?.flatMap((each) => each.read ?? []))).toEqual([]);
+    watching.close();
+    await eventually("the end", () => expect(asked?.wanted.at(-1)).toMatchObject({ totals: false }));
+    const again = client.explainRequest(request);
+    await eventually("the question", () => expect(asked?.wanted.at(-1)?.read?.id).toBe(question!.id + 1));
+    asked?.send({ case: "counters", value: { id: question!.id + 1, ...read } });
+    expect((await again).counts).toMatchObject({ pod: "web/pod-1", error: "" });
+    const none = { ...request, descriptors: [{ entries: [{ key: "plan", value: "gold" }] }] };
+    expect((await client.explainRequest(none)).counts).toBeUndefined();
+    expect((await client.explainRequest({ ...request, withCounts: false })).counts).toBeUndefined();
+  });
+
   it("explains with the hundred nearest rules of a level, in configured order", async () => {
     const keys = [...Array.from({ length: 150 }, (_, index) => `k${index}`), "user"];
     const values = Array.from({ length: 60 }, (_, index) => ({ key: "user", value: `v${index}` }));

@@ -130,14 +130,37 @@ describe("page of the console", () => {
     const [limited, other] = [1, 2].map((index) => page.getByRole("region", { name: `Descriptor ${index}` }));
     expect((await limited?.innerText())?.split(/\s*[\n\t]\s*/)).toEqual([
       ...["Descriptor 1", "user=free", "Result", "limited", "Rule", "mail.user_free", "Limit", "5 per minute"],
-      ...["Counter", expect.stringMatching(/^mail_user_free_\d+$/), "Level 1: user=free", "Rule", "Why"],
+      ...["Counter", expect.stringMatching(/^mail_user_free_\d+$/)],
+      ...["Count now", "3 of 5 used, 2 left, resets in 12 s", "Level 1: user=free", "Rule", "Why"],
       ...["user_free", "taken: exactly this value", "user_paid", "another value"],
     ]);
     expect(await other?.innerText()).toContain("no rule of level 1 matches; other rules are not tried again");
     expect(await page.getByLabel("Descriptors").inputValue()).toBe("user=free\nuser=other");
-    await page.getByText("kubectl weir explain -A --fleet web --domain mail -d user=free -d user=other").waitFor();
+    await page
+      .getByText("kubectl weir explain -A --fleet web --domain mail -d user=free -d user=other --counts")
+      .waitFor();
     await page.getByRole("link", { name: "mail.user_free" }).click();
     await page.getByRole("heading", { name: "mail.user_free" }).waitFor();
+    await page.close();
+  });
+
+  it("shows the present counts as a pod reads them, and why there are none", async () => {
+    const page = await browser.newPage();
+    const openTry = async (name: string, ...users: readonly string[]): Promise<void> => {
+      const values = users.map((user) => ["descriptor", `user=${user}`]);
+      const query = new URLSearchParams([["fleet", name], ["domain", DOMAIN], ...values]);
+      await page.goto(`http://127.0.0.1:${fleet.port}/#/try?${query.toString()}`);
+    };
+    await openTry("web", "tenant-1", "tenant-19");
+    await page.getByText("as the pod web/pod-1 reads them").waitFor();
+    const counts = page.getByText(/ of 5 used/);
+    expect(await counts.allInnerTexts()).toEqual([
+      "3 of 5 used, 2 left, resets in 12 s",
+      "7 of 5 used, rejects for 12 s",
+    ]);
+    await openTry("elsewhere", "tenant-1");
+    await page.getByText("not known no pod of the fleet that has the domain").waitFor();
+    expect(await counts.count()).toBe(0);
     await page.close();
   });
 

@@ -113,7 +113,10 @@ export class ControlPlane {
     const consoleRoutes = [
       ...pageRoutes(),
       ...routes,
-      consoleRoute({ feed: this.#consoleFeed, published: this.#publisher, changeLog: this.#changeLog, clock, log }),
+      consoleRoute({
+        ...{ feed: this.#consoleFeed, published: this.#publisher, changeLog: this.#changeLog },
+        ...{ questions: this.#hub.questions, clock, log },
+      }),
     ];
     this.console = consoleServer({ log }, consoleRoutes, settings.http.consolePort);
     this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });

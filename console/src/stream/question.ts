@@ -52,7 +52,7 @@ export function questionOf(route: Route | undefined): Question | undefined {
       if (parsed.length === 0 || parsed.some((entries) => typeof entries === "string")) return undefined;
       return {
         method: "ExplainRequest",
-        request: { fleet, domain, descriptors: parsed.map((entries) => ({ entries })) },
+        request: { fleet, domain, descriptors: parsed.map((entries) => ({ entries })), withCounts: true },
       };
     }
     default:

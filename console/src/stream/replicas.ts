@@ -93,15 +93,20 @@ export class Replicas {
     this.#timer = setTimeout(() => void this.#lookUp(), LOOKUP_INTERVAL_MS);
   }
 
-  /** Asks the first replica that answers; of changes the one that has recorded them for the longest time. */
+  /**
+   * Asks the first replica that answers, for counts the first one with a pod that has read them; for changes all together,
+   * of which that counts which has recorded them for the longest time.
+   */
   async #ask(): Promise<void> {
     const question = this.#question;
     if (question === undefined) return;
-    const answers: Answer[] = [];
-    for (const base of this.#replicas.keys()) {
+    const bases = [...this.#replicas.keys()];
+    const isOfAll = question.method === "ListChanges";
+    const answers = isOfAll ? await Promise.all(bases.map((base) => answerOf(base, question))) : [];
+    for (const base of isOfAll ? [] : bases) {
       const answer = await answerOf(base, question);
       answers.push(answer);
-      if (answer.method !== undefined && answer.method !== "ListChanges") break;
+      if (order(answer) === 0) break;
     }
     const [answer] = answers.toSorted((one, other) => order(one) - order(other));
     if (answer === undefined || question !== this.#question) return;
@@ -133,9 +138,17 @@ async function answerOf(base: string, { method, request }: Question): Promise<An
   }
 }
 
-/** Answers first, and of changes those since the earliest time. */
+/** Answers first, those with counts before others, and of changes those since the earliest time; 0: none is better. */
 function order(answer: Answer): number {
-  if (answer.method === undefined) return Infinity;
-  // 0: it has not read its source yet.
-  return answer.method === "ListChanges" ? Number(answer.response.since?.seconds ?? 0) || Number.MAX_VALUE : 0;
+  switch (answer.method) {
+    case undefined:
+      return Infinity;
+    case "ListChanges":
+      // 0: it has not read its source yet.
+      return Number(answer.response.since?.seconds ?? 0) || Number.MAX_VALUE;
+    case "ExplainRequest":
+      return Number((answer.response.counts?.error ?? "") !== "");
+    case "GetRules":
+      return 0;
+  }
 }

@@ -1,9 +1,12 @@
-// The view Try: which rule limits a request, and why not the others. Nothing is counted.
+// The view Try: which rule limits a request, why not the others, and the present counts. Nothing is counted.
 import type {
   ExplainedDescriptor,
   ExplainedLevel,
   ExplainRequestResponse,
+  PodCounts,
 } from "@weir/proto/generated/weir/console/v1/console_pb";
+import type { DescriptorCounts } from "@weir/proto/generated/weir/observe/v1/observe_pb";
+import { countText } from "@weir/proto/explain/count-text";
 import { parseDescriptor } from "@weir/proto/explain/descriptor-text";
 import { TAKEN_VERDICTS, VERDICT_TEXTS } from "@weir/proto/explain/verdict-text";
 
@@ -85,9 +88,21 @@ function result(request: TriedRequest, { answer }: Merged): readonly Element[] {
   if (response.resource === "")
     return [h("p", null, ["No limit: the fleet has no rules for the domain ", outside(domain), "."])];
   return [
-    h("dl", { class: "facts" }, fact("Resource", resourceLink(response))),
-    ...response.descriptors.map((descriptor, index) => explained(request, descriptor, index)),
+    h("dl", { class: "facts" }, [
+      ...fact("Resource", resourceLink(response)),
+      ...(response.counts === undefined ? [] : fact("Counts", countsFrom(response.counts))),
+    ]),
+    ...response.descriptors.map((descriptor, index) =>
+      explained(request, { descriptor, counts: response.counts?.descriptors[index], index }),
+    ),
   ];
+}
+
+/** The pod that has read the counts, or why there are none. */
+function countsFrom({ pod, error }: PodCounts): Content {
+  const name = pod === "" ? [] : [outside(pod)];
+  if (error === "") return ["as the pod ", ...name, " reads them"];
+  return [badge("not known", "warning"), " ", ...name, pod === "" ? "" : ": ", outside(error)];
 }
 
 function reasonIn(answer: NonNullable<Merged["answer"]>): string {
@@ -104,8 +119,15 @@ function resourceLink({ resource }: ExplainRequestResponse): Element {
 
 function explained(
   { fleet, domain, descriptors }: TriedRequest,
-  descriptor: ExplainedDescriptor,
-  index: number,
+  {
+    descriptor,
+    counts,
+    index,
+  }: {
+    readonly descriptor: ExplainedDescriptor;
+    readonly counts: DescriptorCounts | undefined;
+    readonly index: number;
+  },
 ): Element {
   const { path, limits, shadowMode, counterKey, levels } = descriptor;
   return section(`Descriptor ${index + 1}`, [
@@ -123,9 +145,23 @@ function explained(
           )),
       ...(shadowMode ? fact("Shadow mode", "counted, never enforced") : []),
       ...(counterKey === "" ? [] : fact("Counter", h("code", null, outside(counterKey)))),
+      ...(counts === undefined || counts.limits.length === 0 ? [] : fact("Count now", countsNow(counts, path))),
     ]),
     levels.map((level, depth) => levelRules(level, `Descriptor ${index + 1}, level ${depth + 1}`, depth)),
   ]);
+}
+
+/** The count of each limit. A pod may have other rules than those that are explained: it has not loaded them yet. */
+function countsNow({ path, limits }: DescriptorCounts, explainedPath: string): Content {
+  return [
+    path === explainedPath ? null : h("div", { key: "rule" }, ["The pod has another rule: ", outside(path)]),
+    ...limits.map((count) =>
+      h("div", { key: count.limit }, [
+        limits.length === 1 ? null : h("b", null, [outside(count.limit), ": "]),
+        count.retrySeconds > 0 ? badge(countText(count), "warning") : countText(count),
+      ]),
+    ),
+  ];
 }
 
 function outcome({ outcome: name, levels, limits, path }: ExplainedDescriptor): Content {

@@ -8,9 +8,11 @@ import {
   ChangeKind,
   ConsoleService,
   type ExplainRequestRequest,
+  type ExplainRequestResponse,
 } from "@weir/proto/generated/weir/console/v1/console_pb";
 
 import { type ConnectHandler, connectErrorOf, createConnectHandler } from "../report/connect-handler.ts";
+import type { CounterQuestions } from "../observe/counter-questions.ts";
 import type { ChangeLog, ResourceChange } from "./change-log.ts";
 import type { ConsoleFeed } from "./console-feed.ts";
 import { explain, getRules, type PublishedRules } from "./published-rules.ts";
@@ -30,6 +32,7 @@ const ENTRIES_MAX = 32;
 export interface ConsoleApiDeps {
   readonly feed: ConsoleFeed;
   readonly published: PublishedRules;
+  readonly questions: Pick<CounterQuestions, "ask">;
   readonly changeLog: Pick<ChangeLog, "changes" | "sinceMs">;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -43,7 +46,8 @@ const KINDS = {
 } as const satisfies Record<ResourceChange["kind"], ChangeKind>;
 
 /** Makes the handler. */
-export function createConsoleHandler({ feed, published, changeLog, clock, log }: ConsoleApiDeps): ConnectHandler {
+export function createConsoleHandler(deps: ConsoleApiDeps): ConnectHandler {
+  const { feed, published, changeLog, log } = deps;
   return createConnectHandler(log, (router) => {
     router.service(ConsoleService, {
       getRules: (request) => {
@@ -55,10 +59,7 @@ export function createConsoleHandler({ feed, published, changeLog, clock, log }:
         changes: changeLog.changes.map(changeMessage),
         since: timestampFromMs(changeLog.sinceMs),
       }),
-      explainRequest: (request) => {
-        checkSize(request);
-        return explain(published, request, clock());
-      },
+      explainRequest: (request) => explainWithCounts(deps, request),
       async *watchCounts({ fleet, keysOf }, { signal }) {
         try {
           yield* feed.watch({ fleet, keysOf: keysOf.slice(0, KEYED_RULES_MAX) }, signal);
@@ -68,6 +69,17 @@ export function createConsoleHandler({ feed, published, changeLog, clock, log }:
       },
     });
   });
+}
+
+async function explainWithCounts(
+  { published, questions, clock }: ConsoleApiDeps,
+  request: ExplainRequestRequest,
+): Promise<ExplainRequestResponse> {
+  checkSize(request);
+  const explained = explain(published, request, clock());
+  const isCounted = explained.descriptors.some(({ counterKey }) => counterKey !== "");
+  if (request.withCounts && isCounted) explained.counts = await questions.ask(request);
+  return explained;
 }
 
 function refuse(what: string, count: number, max: number): never {

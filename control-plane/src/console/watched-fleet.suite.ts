@@ -8,6 +8,7 @@ import type { ObserveStream } from "@weir/harness/ads/observe-stream";
 import { ACK, type Answer, ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
+import type { ReadCounters } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 
 import { ControlPlane } from "../control-plane.ts";
 import { parseSettings } from "../settings.ts";
@@ -74,12 +75,18 @@ export class WatchedFleet {
   async addPod(nodeId: string): Promise<ScriptedPod> {
     const pod = await this.#connect(nodeId, ACK);
     const stream = pod.observe();
-    stream.send({ case: "hello", value: { nodeId, topKeys: 32 } });
+    stream.send({ case: "hello", value: { nodeId, topKeys: 32, readsCounters: true } });
     await eventually("the first answer", () => {
       if (stream.wanted.length === 0) throw new Error("the stream has no answer yet");
     });
     let hasPast = false;
+    let answered = 0;
     const timer = setInterval(() => {
+      const read = stream.wanted.findLast((wanted) => wanted.read !== undefined)?.read;
+      if (read !== undefined && read.id !== answered) {
+        answered = read.id;
+        stream.send({ case: "counters", value: countersOf(read) });
+      }
       const isWanted = stream.wanted.at(-1)?.totals === true;
       if (isWanted) report(stream, hasPast ? 1 : 10);
       hasPast = isWanted;
@@ -176,6 +183,19 @@ function report(stream: ObserveStream, stepSeconds: 1 | 10): void {
     case: "observation",
     value: { startSeconds: BigInt(start), stepSeconds, steps, totals, rules, keys: stepSeconds === 1 ? keys : [] },
   });
+}
+
+/** What a pod with one rule for each user has counted: of a value with an odd length more than fits in. */
+function countersOf({ id, domain, descriptors }: ReadCounters) {
+  const limit = "5 per minute";
+  const counts = descriptors.map(({ entries: [entry] }) => ({
+    path: `${domain}.user_${entry?.value ?? ""}`,
+    limits:
+      (entry?.value.length ?? 0) % 2 === 1
+        ? [{ limit, capacity: 5, hits: 7n, resetSeconds: 12, retrySeconds: 12 }]
+        : [{ limit, capacity: 5, hits: 3n, remaining: 2, resetSeconds: 12 }],
+  }));
+  return { id, descriptors: counts };
 }
 
 function keysFrom(most: bigint) {

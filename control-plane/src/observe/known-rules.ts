@@ -27,6 +27,16 @@ export function revisionOfDomain(snapshot: SentRevisions["snapshot"], domain: st
 
 /** Whether the response has a limit of this name. */
 export function hasRule(sent: SentRevisions | undefined, { domain, path }: Pick<RuleName, "domain" | "path">): boolean {
+  const revision = sentRevision(sent, domain);
+  return revision !== undefined && limitsIn(revision).has(path);
+}
+
+/** Whether the response has rules for the domain. */
+export function hasDomain(sent: SentRevisions | undefined, domain: string): boolean {
+  return sentRevision(sent, domain) !== undefined;
+}
+
+function sentRevision(sent: SentRevisions | undefined, domain: string): Revision | undefined {
   const revision = sent && revisionOfDomain(sent.snapshot, domain);
-  return revision !== undefined && sent?.names?.has(revision.name) !== false && limitsIn(revision).has(path);
+  return revision !== undefined && sent?.names?.has(revision.name) !== false ? revision : undefined;
 }

@@ -12,17 +12,19 @@ import {
   type ObserveRequest,
   ObserveRequestSchema,
   ObserveResponseSchema,
+  type ReadCounters,
 } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 
 import type { PodState } from "../pods/pod-registry.ts";
-import { hasRule } from "./known-rules.ts";
-import type { ObserveHub, PodObserver } from "./observe-hub.ts";
+import type { PodAnswers } from "./counter-questions.ts";
+import { hasDomain, hasRule } from "./known-rules.ts";
+import type { ObserveHub, PodObserver, Wanted } from "./observe-hub.ts";
 
 /** Largest message, in bytes. */
 const MESSAGE_MAX_BYTES = 256 * 1024;
 
 export interface ObserveCallDeps {
-  readonly hub: Pick<ObserveHub, "add">;
+  readonly hub: Pick<ObserveHub, "add" | "questions">;
   /** The state of the pod with a discovery stream on this connection; undefined: there is none. */
   readonly findPod: (nodeId: string) => (() => PodState) | undefined;
   /** How long the first message may take, in milliseconds. */
@@ -41,6 +43,8 @@ export class ObserveCall implements StreamingReceiver {
   readonly #messages: MessageQueue;
   readonly #timer: NodeJS.Timeout;
   #observer: PodObserver | undefined;
+  #answers: PodAnswers | undefined;
+  #wanted: Wanted = { totals: false, keysOf: [], hashKey: undefined };
   #nodeId = "";
   #isEnded = false;
 
@@ -67,7 +71,7 @@ export class ObserveCall implements StreamingReceiver {
       return;
     }
     // What was sent before the pod knew that nothing is wanted any more.
-    if (this.#observer?.isWatched() === false) return;
+    if (this.#observer?.isWatched() === false && this.#answers?.isAsked() !== true) return;
     try {
       this.#receive(decodeMessage(ObserveRequestSchema, bytes, start, end));
     } catch (error) {
@@ -104,10 +108,11 @@ export class ObserveCall implements StreamingReceiver {
       if (content.case === "hello") this.#meet(content.value);
       else this.end(GrpcStatus.INVALID_ARGUMENT, "the first message must be a hello");
     } else if (content.case === "observation") this.#observer.observed(content.value);
-    else this.end(GrpcStatus.INVALID_ARGUMENT, "only the first message may be other than an observation");
+    else if (content.case === "counters") this.#answers?.answered(content.value);
+    else this.end(GrpcStatus.INVALID_ARGUMENT, "only the first message may be a hello");
   }
 
-  #meet({ nodeId, topKeys }: Hello): void {
+  #meet({ nodeId, topKeys, readsCounters }: Hello): void {
     clearTimeout(this.#timer);
     this.#nodeId = nodeId;
     const state = this.#deps.findPod(nodeId);
@@ -115,20 +120,38 @@ export class ObserveCall implements StreamingReceiver {
       this.end(GrpcStatus.UNAVAILABLE, "this connection has no discovery stream of that node, open one first");
       return;
     }
-    this.#observer = this.#deps.hub.add({
-      fleet: state().fleet,
-      topKeys,
+    const { hub } = this.#deps;
+    const { fleet } = state();
+    this.#answers = hub.questions.add({
+      ...{ fleet, nodeId, readsCounters },
+      hasDomain: (domain) => hasDomain(state().acked, domain),
+      ask: (question) => this.#respond(question),
+    });
+    this.#observer = hub.add({
+      ...{ fleet, topKeys },
       hasRule: (rule) => hasRule(state().acked, rule),
-      want: ({ totals, keysOf, hashKey }) => {
-        const response = create(ObserveResponseSchema, { totals, keysOf: [...keysOf], ...(hashKey && { hashKey }) });
-        this.#messages.send([encodeMessage(ObserveResponseSchema, response)]);
+      want: (wanted) => {
+        this.#wanted = wanted;
+        this.#respond(undefined);
       },
     });
+  }
+
+  /** Sends what is wanted, with a question if there is one. */
+  #respond(read: ReadCounters | undefined): void {
+    const { totals, keysOf, hashKey } = this.#wanted;
+    const response = create(ObserveResponseSchema, {
+      ...{ totals, keysOf: [...keysOf] },
+      ...(hashKey && { hashKey }),
+      ...(read && { read }),
+    });
+    this.#messages.send([encodeMessage(ObserveResponseSchema, response)]);
   }
 
   #leave(): void {
     this.#isEnded = true;
     clearTimeout(this.#timer);
     this.#observer?.left();
+    this.#answers?.left();
   }
 }

@@ -10,6 +10,8 @@ import type { Observation, RuleKeys, RuleName } from "@weir/proto/generated/weir
 import { CountSeries, ruleId, STEP_SECONDS } from "@weir/proto/observe/count-series";
 import { KEYS_MAX, keysOfPod, mergeKeys } from "@weir/proto/observe/merge-keys";
 
+import { CounterQuestions } from "./counter-questions.ts";
+
 /** How often watchers are sent what has come, in milliseconds. */
 const TICK_MS = 500;
 
@@ -99,6 +101,8 @@ interface Fleet {
 /** The counts of all fleets. */
 export class ObserveHub implements Part {
   readonly name = "counts of pods";
+  /** What pods are asked in addition to what they report. */
+  readonly questions = new CounterQuestions();
   readonly #deps: ObserveHubDeps;
   readonly #watchers = new Set<Watcher>();
   readonly #pods = new Set<Observed>();
