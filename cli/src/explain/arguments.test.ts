@@ -58,6 +58,20 @@ describe("parseExplainArguments()", () => {
     });
   });
 
+  it.each([
+    { args: ["-f", "a"], usesCluster: false, counts: { servers: ["http://127.0.0.1:8092"] } },
+    { args: ["-f", "a", "-s", "cp:8092"], usesCluster: true, counts: { servers: ["http://cp:8092"] } },
+    { args: [], usesCluster: true, counts: { servers: [], replicas: { namespace: "weir-system" } } },
+    {
+      args: ["--from-cluster", "--context=prod"],
+      usesCluster: false,
+      counts: { servers: [], replicas: { context: "prod" } },
+    },
+  ])("asks for counts where $args say, cluster: $usesCluster", ({ args, usesCluster, counts }) => {
+    const all = [...args, "-d", "k=v", "--counts", "--fleet", "web"];
+    expect(parseExplainArguments(all, NOW_MS, { usesCluster })).toMatchObject({ counts });
+  });
+
   it("reads files although the rules would come from the cluster", () => {
     expect(parseExplainArguments(["-f", "a", "-d", "k=v"], NOW_MS, { usesCluster: true })).toMatchObject({
       from: { kind: "files", paths: ["a"] },
@@ -84,6 +98,16 @@ describe("parseExplainArguments()", () => {
       message:
         "no rules given: name a file with --file, a directory with --dir, or the cluster of kubectl with --from-cluster",
     },
+    {
+      args: ["-f", "a", "-d", "k=v", "--counts"],
+      message: "--counts needs the fleet of the pods: name it with --fleet",
+    },
+    {
+      args: ["-f", "a", "-d", "k=v", "--counts", "--fleet", "web", "--at", "0"],
+      message: "--counts and --at do not go together: counts are those of now",
+    },
+    { args: ["-f", "a", "-d", "k=v", "-s", "http://cp:8092"], message: "--server is for --counts" },
+    { args: ["-f", "a", "-d", "k=v", "--token-file", "t"], message: "--token-file is for --counts" },
     { args: ["-f", "a", "-A"], message: "files and --all-namespaces do not go together" },
     { args: ["-f", "a", "-n", "web"], message: "files and --namespace do not go together" },
     { args: ["--from-cluster", "-n", ""], message: "--namespace must not be empty" },
@@ -116,7 +140,7 @@ describe("parseExplainArguments()", () => {
     {
       args: ["--files", "a"],
       message:
-        'unknown flag "--files", known are: -f, --file, --dir, --from-cluster, -n, --namespace, -A, --all-namespaces, --kubeconfig, --context, --domain, -d, --descriptor, --fleet, --at, --key-prefix, --merge-domains, --skip-other-kinds, -o, --output, --help',
+        'unknown flag "--files", known are: -f, --file, --dir, --from-cluster, -n, --namespace, -A, --all-namespaces, --kubeconfig, --context, --domain, -d, --descriptor, --fleet, --counts, -s, --server, --control-plane-namespace, --control-plane-service, --control-plane-port, --ca-file, --cert-file, --key-file, --server-name, --token-file, -H, --header, --at, --key-prefix, --merge-domains, --skip-other-kinds, -o, --output, --help',
     },
   ])("refuses $args", ({ args, message }) => {
     expect(parseExplainArguments(args, NOW_MS)).toBe(message);

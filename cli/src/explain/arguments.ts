@@ -2,11 +2,20 @@
 import type { Entry } from "@weir/limits/rules/rule";
 import { parseDescriptor } from "@weir/proto/explain/descriptor-text";
 
+import { REPLICAS_FLAGS } from "../cluster/replicas-choice.ts";
 import { CLUSTER_HELP } from "../cluster/cluster-choice.ts";
 import { CLUSTER_RULES_FLAGS, readClusterRulesChoice, type RulesFrom } from "../cluster/rules-choice.ts";
 import { readOutputFormat } from "../command-line/output-format.ts";
 import type { OutputFormat } from "../command-line/output-format.ts";
 import { type ReadFlags, readFlags } from "../command-line/read-flags.ts";
+import { readServers, type RolloutArguments } from "../rollout/arguments.ts";
+import { ACCESS_FLAGS } from "../rollout/server-access.ts";
+
+/** The default address of the console of a control plane. */
+const DEFAULT_SERVER = "http://127.0.0.1:8092";
+
+/** The control plane that is asked for counts. */
+export type CountsFrom = Pick<RolloutArguments, "servers" | "replicas" | "access">;
 
 export interface ExplainArguments {
   readonly from: RulesFrom;
@@ -16,13 +25,16 @@ export interface ExplainArguments {
   readonly atMs: number;
   readonly format: OutputFormat;
   readonly keyPrefix: string;
+  /** Undefined: no counts are wanted. */
+  readonly counts: CountsFrom | undefined;
   readonly mergeDomains: boolean;
   readonly skipOtherKinds: boolean;
 }
 
 /** What `weir explain --help` prints. */
 export const EXPLAIN_HELP = `Shows which rule limits a request, and why others do not: level by level as a rate limit pod matches
-them. Needs no server but, with --from-cluster, the API server. Nothing is counted.
+them. Needs no server but, with --from-cluster, the API server, and with --counts a control plane. Nothing
+is counted.
 
 Usage: weir explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…] [FLAG…]
        weir explain --from-cluster [-n NAMESPACE] [-A] --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…] [FLAG…]
@@ -51,6 +63,13 @@ ${CLUSTER_HELP}  --domain NAME
       the epoch; default is now.
   --key-prefix TEXT
       What the pod puts before every counter key (its setting CACHE_KEY_PREFIX).
+  --counts
+      Shows the present counts, too, as one pod of the fleet of --fleet reads them. The pod is asked through
+      the control plane, by its rules.
+  -s, --server URL
+      With --counts: the console of a control plane, CONSOLE_PORT, default ${DEFAULT_SERVER}; with
+      --from-cluster the replicas in the cluster. May be repeated. The flags of weir top for access to
+      servers and for the Service of the replicas can be given, too.
   --merge-domains
       Lets rule files share a domain, as the service does with MERGE_DOMAIN_CONFIG=true.
   --skip-other-kinds
@@ -86,6 +105,10 @@ export function parseExplainArguments(
     domain: { type: "string" },
     descriptor: { type: "string", short: "d" },
     fleet: { type: "string" },
+    counts: { type: "boolean" },
+    server: { type: "string", short: "s" },
+    ...REPLICAS_FLAGS,
+    ...ACCESS_FLAGS,
     at: { type: "string" },
     "key-prefix": { type: "string" },
     "merge-domains": { type: "boolean" },
@@ -107,6 +130,8 @@ export function parseExplainArguments(
   if (descriptors.length > DESCRIPTORS_MAX) return `a request has at most ${DESCRIPTORS_MAX} descriptors`;
   const output = readOutputFormat(flags.last("output"));
   if ("wrong" in output) return output.wrong;
+  const counts = readCountsFrom(flags, usesCluster);
+  if (typeof counts === "string") return counts;
   const at = flags.last("at");
   const atMs = at === undefined ? nowMs : parseTime(at);
   if (atMs === undefined)
@@ -118,10 +143,25 @@ export function parseExplainArguments(
     fleet: flags.last("fleet"),
     atMs,
     ...output,
+    counts,
     keyPrefix: flags.last("key-prefix") ?? "",
     mergeDomains: flags.has("merge-domains"),
     skipOtherKinds: flags.has("skip-other-kinds"),
   };
+}
+
+/** The control plane that is asked for counts, if they are wanted; a text is the problem. */
+function readCountsFrom(flags: ReadFlags, usesCluster: boolean): CountsFrom | string | undefined {
+  const forCounts = { server: {}, ...REPLICAS_FLAGS, ...ACCESS_FLAGS };
+  if (!flags.has("counts")) {
+    const given = Object.keys(forCounts).find(
+      (flag) => !(flag in FROM_CLUSTER_FLAGS) && flags.last(flag) !== undefined,
+    );
+    return given === undefined ? undefined : `--${given} is for --counts`;
+  }
+  if ((flags.last("fleet") ?? "") === "") return "--counts needs the fleet of the pods: name it with --fleet";
+  if (flags.last("at") !== undefined) return "--counts and --at do not go together: counts are those of now";
+  return readServers(flags, usesCluster || flags.has("from-cluster"), DEFAULT_SERVER);
 }
 
 /** Where the rules come from; a text is the problem. */

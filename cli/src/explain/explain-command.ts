@@ -3,6 +3,7 @@
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { explainRequest } from "@weir/limits/explain/explain";
+import type { PodCounts } from "@weir/proto/generated/weir/console/v1/console_pb";
 
 import type { CheckedFiles } from "../check/check-files.ts";
 import type { InputStream } from "../check/input-files.ts";
@@ -11,7 +12,7 @@ import { formatWarning } from "../check/report.ts";
 import { EXIT_OK, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
 import type { ClusterRulesChoice } from "../cluster/rules-choice.ts";
-import { parseExplainArguments } from "./arguments.ts";
+import { type ExplainArguments, parseExplainArguments } from "./arguments.ts";
 import { findDomain } from "./configured-domain.ts";
 import { explainJson } from "./explain-json.ts";
 import { explainText } from "./explain-text.ts";
@@ -43,8 +44,31 @@ export async function runExplain(
   const domain = findDomain(rules, parsed);
   if (typeof domain === "string") return wrong(context, domain);
   const explained = explainRequest(domain.domain, domain.rules, parsed);
-  context.stdout(parsed.format === "json" ? explainJson(domain, explained) : explainText(domain, explained));
-  return EXIT_OK;
+  const counts = await findCounts(context, parsed, domain.domain);
+  const found = typeof counts === "string" ? undefined : counts;
+  context.stdout(
+    parsed.format === "json" ? explainJson(domain, explained, found) : explainText(domain, explained, found),
+  );
+  if (typeof counts !== "string") return EXIT_OK;
+  context.stderr(`weir explain: no counts: ${printable(counts)}\n`);
+  return EXIT_USAGE;
+}
+
+/** The present counts if they are wanted; a text says why there are none. */
+async function findCounts(
+  context: ExplainContext,
+  { counts, fleet = "", descriptors }: ExplainArguments,
+  domain: string,
+): Promise<PodCounts | string | undefined> {
+  if (counts === undefined) return undefined;
+  // Loaded when it is used: it brings a client of the control plane.
+  const { readCounts } = await import("./read-counts.ts");
+  try {
+    return await readCounts(context, counts, { fleet, domain, descriptors });
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return describeError(error);
+  }
 }
 
 /** The rules of a cluster; the exit code when it does not answer. Warns of what concerns the domain. */

@@ -1,11 +1,17 @@
 // An explained request as JSON, with the places of its rules. Pure.
 import type { ExplainedDescriptor } from "@weir/limits/explain/explain";
 import { compositeKey, type DescriptorModel, type RateLimitModel, windowFieldsOf } from "@weir/limits/model/model";
+import type { PodCounts } from "@weir/proto/generated/weir/console/v1/console_pb";
+import type { DescriptorCounts } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import type { ConfiguredDomain } from "./configured-domain.ts";
 
 /** One JSON object. */
-export function explainJson(domain: ConfiguredDomain, descriptors: readonly ExplainedDescriptor[]): string {
-  const explained = descriptors.map((descriptor) => {
+export function explainJson(
+  domain: ConfiguredDomain,
+  descriptors: readonly ExplainedDescriptor[],
+  counts?: PodCounts,
+): string {
+  const explained = descriptors.map((descriptor, index) => {
     const { entries, levels, outcome, taken, replacedBy } = descriptor;
     return {
       entries,
@@ -13,6 +19,7 @@ export function explainJson(domain: ConfiguredDomain, descriptors: readonly Expl
       path: taken.map(compositeKey),
       rule: explainedRule(domain, descriptor) ?? null,
       replacedBy,
+      counts: counts?.descriptors[index] && countsOf(counts.descriptors[index]),
       levels: levels.map(({ entry, candidates }) => ({
         entry,
         candidates: candidates.map(({ descriptor: rule, verdict }) => ({
@@ -24,8 +31,18 @@ export function explainJson(domain: ConfiguredDomain, descriptors: readonly Expl
     };
   });
   const { domain: name, place, shadowAt } = domain;
-  const object = { domain: name, place, shadowMode: shadowAt !== undefined, descriptors: explained };
+  const shadowMode = shadowAt !== undefined;
+  const object = { domain: name, place, shadowMode, countsFrom: counts?.pod, descriptors: explained };
   return `${JSON.stringify(object, undefined, 2)}\n`;
+}
+
+function countsOf({ path, limits }: DescriptorCounts): object {
+  return {
+    path,
+    limits: limits.map(({ limit, capacity, hits, remaining, resetSeconds, retrySeconds }) => {
+      return { limit, capacity, hits: Number(hits), remaining, resetSeconds, retrySeconds };
+    }),
+  };
 }
 
 /** The limit of a descriptor; undefined when it has none. */

@@ -1,7 +1,9 @@
 // Tests of explain-text.ts: what people read of limits, flags and of descriptors without a limit, word
 // for word.
+import { create } from "@bufbuild/protobuf";
 import { type ExplainedDescriptor, explainRequest } from "@weir/limits/explain/explain";
 import type { Entry } from "@weir/limits/rules/rule";
+import { PodCountsSchema } from "@weir/proto/generated/weir/console/v1/console_pb";
 import { parseDescriptor } from "@weir/proto/explain/descriptor-text";
 import { describe, expect, it } from "vitest";
 
@@ -147,6 +149,39 @@ spec:
     const lines = explainText(domain, explain(domain, [[{ key: "user", value: "ada" }]])).split("\n");
     expect(lines[1]).toBe("shadow mode of all rules: counted, never enforced (a.yaml:6:15)");
     expect(lines).toContain("  flag        shadow mode: counted, never enforced");
+  });
+
+  it("prints the present counts, and which rule they are of when the pod has another", () => {
+    const domain = findDomain(
+      checkFiles(
+        [
+          {
+            path: "a.yaml",
+            text: "domain: shop\ndescriptors: [{key: user, rate_limit: {unit: day, requests_per_unit: 5}}]\n",
+          },
+        ],
+        { mergeDomains: false, skipOtherKinds: false },
+      ),
+      { domain: "", fleet: undefined },
+    );
+    if (typeof domain === "string") throw new Error(domain);
+    const count = { limit: "5 per day", capacity: 5, hits: 3n, remaining: 2, resetSeconds: 40 };
+    const counts = create(PodCountsSchema, {
+      pod: "web/pod-1",
+      descriptors: [
+        { path: "shop.user", limits: [count] },
+        { path: "shop.old", limits: [count, { ...count, limit: "9 per week", capacity: 9 }] },
+      ],
+    });
+    const entries = [{ key: "user", value: "ada" }];
+    const lines = explainText(domain, explain(domain, [entries, entries]), counts).split("\n");
+    expect(lines[1]).toBe("counts as the pod web/pod-1 reads them");
+    expect(lines.filter((line) => line.startsWith("  count now"))).toEqual([
+      "  count now   3 of 5 used, 2 left, resets in 40 s",
+      "  count now   of another rule, which the pod has: shop.old",
+      "  count now   5 per day: 3 of 5 used, 2 left, resets in 40 s",
+      "  count now   9 per week: 3 of 9 used, 2 left, resets in 40 s",
+    ]);
   });
 
   it("prints no counter and no window of a rule without a bound", () => {

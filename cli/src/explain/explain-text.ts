@@ -2,6 +2,9 @@
 import type { ExplainedDescriptor, ExplainedLevel, Window } from "@weir/limits/explain/explain";
 import { limitText } from "@weir/limits/explain/limit-text";
 import { compositeKey, limitsOf } from "@weir/limits/model/model";
+import { countText } from "@weir/proto/explain/count-text";
+import type { PodCounts } from "@weir/proto/generated/weir/console/v1/console_pb";
+import type { DescriptorCounts } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import { TAKEN_VERDICTS, VERDICT_TEXTS } from "@weir/proto/explain/verdict-text";
 
 import { placeText } from "../check/check-text.ts";
@@ -13,17 +16,33 @@ import type { ConfiguredDomain } from "./configured-domain.ts";
 const SHOWN_MAX = 12;
 
 /** Several lines for each descriptor. */
-export function explainText(domain: ConfiguredDomain, descriptors: readonly ExplainedDescriptor[]): string {
+export function explainText(
+  domain: ConfiguredDomain,
+  descriptors: readonly ExplainedDescriptor[],
+  counts?: PodCounts,
+): string {
   const lines = [`domain ${domain.domain} (${placeText(domain.place)})`];
   if (domain.shadowAt !== undefined)
     lines.push(`shadow mode of all rules: counted, never enforced (${placeText(domain.shadowAt)})`);
+  if (counts !== undefined) lines.push(`counts as the pod ${counts.pod} reads them`);
   descriptors.forEach((descriptor, index) => {
     const entries = descriptor.entries.map(({ key, value }) => `${key}=${value}`).join(", ");
     lines.push("", `descriptor ${index + 1}: ${entries}`);
     descriptor.levels.forEach((level, depth) => lines.push(...levelLines(domain, level, depth)));
-    lines.push(...outcomeLines(domain, descriptor));
+    lines.push(...outcomeLines(domain, descriptor), ...countLines(descriptor, counts?.descriptors[index]));
   });
   return `${lines.map(printable).join("\n")}\n`;
+}
+
+/** A pod may have other rules than those that are explained: it has not loaded them yet. */
+function countLines({ match }: ExplainedDescriptor, counts: DescriptorCounts | undefined): readonly string[] {
+  const { path = "", limits = [] } = counts ?? {};
+  if (limits.length === 0) return [];
+  const other = path === match?.rule.path ? [] : [`  count now   of another rule, which the pod has: ${path}`];
+  return [
+    ...other,
+    ...limits.map((count) => `  count now   ${limits.length === 1 ? "" : `${count.limit}: `}${countText(count)}`),
+  ];
 }
 
 function levelLines(domain: ConfiguredDomain, level: ExplainedLevel, depth: number): readonly string[] {

@@ -33,6 +33,12 @@ interface AskedApi {
   readonly port: string;
 }
 
+/** The API of the console. */
+export const CONSOLE: AskedApi = {
+  api: "the API of the console",
+  port: "the port of the console (CONSOLE_PORT, 8092)",
+};
+
 const ROLLOUT: AskedApi = { api: "a rollout API", port: "the HTTP port" };
 
 /** Why a request failed, in one line that begins with the server. */

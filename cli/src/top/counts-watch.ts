@@ -5,7 +5,7 @@ import { Backoff } from "@weir/common/backoff/backoff";
 import { ConsoleService, type RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 import { ReplicaCounts } from "@weir/proto/observe/merged-counts";
 
-import { explainFailure } from "../rollout/failure.ts";
+import { CONSOLE, explainFailure } from "../rollout/failure.ts";
 import { connect, type FindDeps, findTargets, nameOf, type Target } from "../rollout/rollout-client.ts";
 import type { TopArguments } from "./arguments.ts";
 
@@ -14,8 +14,6 @@ const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 1, jitter: true } as con
 
 /** A replica that has sent nothing for so long is silent, in milliseconds: it sends every half second. */
 const SILENT_MS = 5_000;
-
-const CONSOLE = { api: "the API of the console", port: "the port of the console (CONSOLE_PORT, 8092)" } as const;
 
 export interface CountsWatchDeps extends FindDeps {
   readonly signal: AbortSignal;

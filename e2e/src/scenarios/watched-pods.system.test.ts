@@ -24,6 +24,12 @@ interface Top {
   }[];
 }
 
+/** What `weir explain --counts -o json` prints, as far as it is read here. */
+interface ExplainedCounts {
+  readonly countsFrom: string;
+  readonly descriptors: readonly { readonly counts: unknown }[];
+}
+
 const OVER_LIMIT = 2;
 
 const ADA = { domain: "shop", descriptors: [{ entries: [{ key: "user", value: "ada" }] }] };
@@ -85,6 +91,27 @@ describe("watched pods", () => {
         },
       ]);
     });
+  });
+
+  it("show the present count of a request in weir explain, without counting it", async () => {
+    const explain = `${launcher("weir")} explain --dir ${folder.path} --domain shop --fleet default --counts -o json`;
+    const descriptors = "-d user=ada -d user=bob -d other=ada";
+    // The second replica alone: the first one is no control plane.
+    const servers = `-s 127.0.0.1:${replicas[0]!.ports.ads} -s 127.0.0.1:${replicas[1]!.ports.controlPlaneConsole}`;
+    for (let time = 0; time < 2; time++) {
+      const { code, stdout, stderr } = await runCommand(`${explain} ${descriptors} ${servers}`, { cwd: ROOT });
+      expect([code, stderr]).toEqual([0, ""]);
+      const { countsFrom, descriptors: explained } = JSON.parse(stdout) as ExplainedCounts;
+      expect(countsFrom).toMatch(/^default\//);
+      expect(explained.map(({ counts }) => counts)).toMatchObject([
+        { path: "shop.user", limits: [{ limit: "2 per year", capacity: 2, hits: 5, remaining: 0 }] },
+        { path: "shop.user", limits: [{ limit: "2 per year", capacity: 2, hits: 0, remaining: 2, retrySeconds: 0 }] },
+        { path: "", limits: [] },
+      ]);
+    }
+    const elsewhere = `${explain.replace("--fleet default", "--fleet elsewhere")} -d user=ada ${servers}`;
+    const { code, stderr } = await runCommand(elsewhere, { cwd: ROOT });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("weir explain: no counts: no pod of the fleet")]);
   });
 
   it("show the values that a rule shows as texts, and no others", async () => {
