@@ -27,6 +27,13 @@ function replica(name: string, rollout: RolloutInit): ReplicaReport {
   return { name, state: "answers", rollout: message };
 }
 
+/** What is other than usual in a report that leaves out fleets. */
+interface Settled {
+  readonly pods?: NonNullable<RolloutInit["pods"]>;
+  readonly core?: Partial<ResourceInit>;
+  readonly fleets?: readonly string[];
+}
+
 /** Two replicas, of which the second reports this. */
 function reportsOf(rollout: RolloutInit): ComparableReports {
   return mergeReports([replica("cp-0", { resources: [MAIL, CHAT], pods: [] }), replica("cp-1", rollout)]);
@@ -77,6 +84,57 @@ describe("changedKeys()", () => {
     const mail = { ...MAIL, location: "elsewhere", fleetStates: [fleet] };
     const chat = { ...CHAT, fleetStates: [{ name: "*", digest: "d1", pendingGroups: [6] }] };
     expect(changedKeys(before, reportsOf({ resources: [mail, chat], pods }))).toEqual(new Set());
+  });
+
+  describe("with reports that leave out fleets whose pods have all ACKed", () => {
+    const IN_FLEETS = PODS.map((pod, index) => ({ ...pod, fleet: index < 2 ? "core" : "edge" }));
+    const SETTLED = { namespace: "shop", settledDigest: "d1" };
+    const CORE = { name: "core", digest: "d1" };
+
+    function settledReports({
+      pods = IN_FLEETS,
+      core = {},
+      fleets = ["*", "core", "edge"],
+    }: Settled): ComparableReports {
+      return reportsOf({
+        pods,
+        fleets: fleets.map((name) => ({ name })),
+        resources: [
+          { ...SETTLED, name: "all" },
+          { ...SETTLED, name: "core", fleets: ["core"], ...core },
+          { ...SETTLED, name: "edge", fleets: ["edge"] },
+        ],
+      });
+    }
+
+    it.each<Settled & { readonly what: string; readonly keys: readonly string[] }>([
+      { what: "another pod in a fleet", pods: [...IN_FLEETS, { ...IN_FLEETS[2]!, pod: "new" }], keys: ["all", "edge"] },
+      { what: "no pod in a fleet", pods: IN_FLEETS.slice(0, 2), keys: ["all", "edge"] },
+      { what: "another fleet", fleets: ["*", "core", "edge", "new"], keys: ["all"] },
+      { what: "another revision", core: { settledDigest: "d2" }, keys: ["core"] },
+      { what: "a resource for another fleet", core: { fleets: ["edge"] }, keys: ["core"] },
+      {
+        what: "a pod that has not answered",
+        core: { fleetStates: [{ ...CORE, pendingGroups: [1, 2] }] },
+        keys: ["core"],
+      },
+      { what: "a fleet that is not left out", core: { fleetStates: [{ ...CORE, acceptedGroups: [1, 2] }] }, keys: [] },
+      { what: "other numbers of groups", pods: IN_FLEETS.map((pod) => ({ ...pod, group: pod.group + 3 })), keys: [] },
+    ])("names $keys after $what", ({ keys, ...after }) => {
+      const [was, is] = [settledReports({}), settledReports(after)];
+      expect(changedKeys(was, is)).toEqual(new Set(keys.map((name) => `shop/${name}`)));
+      expect(changedKeys(is, was)).toEqual(new Set(keys.map((name) => `shop/${name}`)));
+    });
+  });
+
+  it("serialises nothing when groups have other numbers", () => {
+    const pods = PODS.map((pod) => ({ ...pod, group: pod.group + 3 }));
+    const fleet = { ...FLEET, acceptedGroups: [4], rejections: [{ group: 5, message: "no" }] };
+    const after = reportsOf({ resources: [{ ...MAIL, fleetStates: [fleet] }], pods });
+    const stringify = vi.spyOn(JSON, "stringify");
+    expect(changedKeys(reportsOf({ resources: [MAIL] }), after)).toEqual(new Set());
+    expect(stringify).not.toHaveBeenCalled();
+    stringify.mockRestore();
   });
 
   it("names the resources of a fleet of which another ready pod is not connected", () => {

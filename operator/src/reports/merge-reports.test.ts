@@ -57,6 +57,25 @@ function countsOf(reports: readonly ReplicaReport[]): readonly unknown[] {
 }
 
 describe("mergeReports()", () => {
+  it.each([
+    { fleets: [], counts: { "*": 1, core: 1, edge: 1 } },
+    { fleets: ["core", "edge", "gone"], counts: { core: 1, edge: 1 } },
+  ])("counts the pods of the fleets $fleets that a report leaves out as accepted", ({ fleets, counts }) => {
+    const pods = ["core", "edge", "none"].map((fleet, index) => ({ ...podOf(fleet, index + 1, 1), fleet }));
+    const mail = { namespace: "shop", name: "mail", fleets, settledDigest: "d1" };
+    const fleetStates = [{ name: "edge", digest: "d1", acceptedGroups: [], pendingGroups: [2] }];
+    const [settled, waiting] = [mail, { ...mail, fleetStates }].map((resource) => {
+      const names = ["*", "core", "edge"].map((name) => ({ name }));
+      const merged = mergeReports([replicaOf("cp-0", pods, { fleets: names, resources: [resource] })]);
+      return merged.of("shop/mail").replicas[0]?.known?.fleets;
+    });
+    const known = Object.entries(counts).map(([name, accepted]) => {
+      return { name, digest: "d1", accepted, pending: 0, rejected: [] };
+    });
+    expect(settled).toEqual(known);
+    expect(waiting).toEqual(known.map((each) => (each.name === "edge" ? { ...each, accepted: 0, pending: 1 } : each)));
+  });
+
   it("counts a pod at two replicas once, by its newest stream, in any order", () => {
     const reports = [replicaOf("cp-0", [podOf("a", 1, 10), podOf("b", 1, 10)]), replicaOf("cp-1", [podOf("a", 3, 20)])];
     const expected = [

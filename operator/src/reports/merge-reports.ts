@@ -20,7 +20,7 @@ export interface ReplicaReport extends ReplicaSight {
 }
 
 /** Names of the counted pods of each group of a replica. */
-type Groups = ReadonlyMap<number, readonly string[]>;
+export type Groups = ReadonlyMap<number, readonly string[]>;
 
 /** A replica that answers. */
 export interface MergedReplica {
@@ -28,6 +28,8 @@ export interface MergedReplica {
   /** By `<namespace>/<name>`; the same map for the same report. */
   readonly resources: ReadonlyMap<string, Resource>;
   readonly groups: Groups;
+  /** Number of counted pods of each fleet, by the name that reports have for it. */
+  readonly fleets: ReadonlyMap<string, number>;
 }
 
 /** Merged reports, and what they were merged from: see changed-keys.ts. */
@@ -57,6 +59,7 @@ export function mergeReports(
     name,
     resources: resourcesOf(rollout),
     groups: groupsOf(rollout, counted),
+    fleets: fleetsOf(rollout, counted),
   }));
   const namesIn = (state: ReplicaSight["state"]): string[] =>
     sorted.filter((replica) => replica.state === state).map(({ name }) => name);
@@ -70,9 +73,9 @@ export function mergeReports(
     pods: answering.length > 0 ? fleetsByPod(rollouts, ready) : undefined,
     isComplete,
     of: (key) => {
-      const known = replicas.map(({ name, resources, groups }) => {
-        const resource = resources.get(key);
-        return { name, known: resource && knownResource(resource, groups) };
+      const known = replicas.map((replica) => {
+        const resource = replica.resources.get(key);
+        return { name: replica.name, known: resource && knownResource(resource, replica) };
       });
       const fleets = new Set(known.flatMap((replica) => replica.known?.fleets.map(({ name }) => name) ?? []));
       return { silent, awaited, replicas: known, gaps: [...fleets].flatMap((fleet) => gaps.get(fleet) ?? []) };
@@ -186,10 +189,40 @@ function groupsOf({ pods }: Rollout, counted: ReadonlySet<Pod>): Groups {
   return groups;
 }
 
+function fleetsOf({ fleets, pods }: Rollout, counted: ReadonlySet<Pod>): ReadonlyMap<string, number> {
+  const sizes = new Map(fleets.map(({ name }) => [name, 0]));
+  for (const pod of pods) {
+    if (!counted.has(pod)) continue;
+    const fleet = sizes.has(pod.fleet) ? pod.fleet : OTHER_FLEETS;
+    sizes.set(fleet, (sizes.get(fleet) ?? 0) + 1);
+  }
+  return sizes;
+}
+
+/** The fleets that the report leaves out of `fleetStates`: all their pods have ACKed the revision. */
+function settledFleets(
+  { settledDigest: digest, fleets: named, fleetStates }: Resource,
+  sizes: MergedReplica["fleets"],
+) {
+  if (digest === "") return [];
+  const listed = new Set(fleetStates.map(({ name }) => name));
+  return [...(named.length > 0 ? named : sizes.keys())].flatMap((name) => {
+    const accepted = sizes.get(name);
+    return accepted === undefined || listed.has(name) ? [] : { name, digest, accepted, pending: 0, rejected: [] };
+  });
+}
+
 /** changed-keys.ts compares the fields that are read here. */
-function knownResource(resource: Resource, groups: Groups): KnownResource {
+function knownResource(resource: Resource, { groups, fleets }: MergedReplica): KnownResource {
   const countOf = (ids: readonly number[]): number => ids.reduce((sum, id) => sum + (groups.get(id)?.length ?? 0), 0);
   const { uid, observedGeneration, reason, servesLastGood, fleetStates } = resource;
+  const listed = fleetStates.map(({ name, digest, acceptedGroups, pendingGroups, rejections }) => ({
+    name,
+    digest,
+    accepted: countOf(acceptedGroups),
+    pending: countOf(pendingGroups),
+    rejected: rejections.flatMap(({ group, message }) => (groups.get(group) ?? []).map((pod) => ({ pod, message }))),
+  }));
   const problems = resource.problems.filter((problem) => problem.reason !== REJECTED);
   // A client that does not count must not make it seem so with a NACK.
   const hasEarlier = fleetStates.some(({ rejections }) =>
@@ -201,12 +234,8 @@ function knownResource(resource: Resource, groups: Groups): KnownResource {
     reason: reason === REJECTED ? "" : reason,
     problems: problems.map(({ field, message }) => ({ field, message })),
     servesLastGood: problems.length > 0 ? servesLastGood : hasEarlier,
-    fleets: fleetStates.map(({ name, digest, acceptedGroups, pendingGroups, rejections }) => ({
-      name,
-      digest,
-      accepted: countOf(acceptedGroups),
-      pending: countOf(pendingGroups),
-      rejected: rejections.flatMap(({ group, message }) => (groups.get(group) ?? []).map((pod) => ({ pod, message }))),
-    })),
+    fleets: [...listed, ...settledFleets(resource, fleets)].toSorted((left, right) =>
+      compareCodeUnits(left.name, right.name),
+    ),
   };
 }

@@ -75,7 +75,8 @@ async function readStream(
       idleConnectionTimeoutMs: 1,
     });
     const signal = AbortSignal.any([stopping, ended.signal]);
-    const stream = createClient(RolloutService, transport).watchRollout({ heartbeatMs: HEARTBEAT_MS }, { signal });
+    const request = { heartbeatMs: HEARTBEAT_MS, settledDigests: true };
+    const stream = createClient(RolloutService, transport).watchRollout(request, { signal });
     for await (const { rollout } of stream) {
       clearTimeout(timer);
       timer = setTimeout(() => ended.abort(), STALE_MS);

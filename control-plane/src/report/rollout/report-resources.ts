@@ -9,6 +9,7 @@ import type { PublisherState } from "../../snapshot/publisher.ts";
 import { type SourceLocation, resourceKey, type SourceResource } from "../../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
 import type { GroupedFleet } from "./pod-groups.ts";
+import { settledIn, type SettledFleets } from "./settled-fleets.ts";
 import type {
   GroupRejection,
   PodCounts,
@@ -39,6 +40,7 @@ interface ResourceFacts {
 /** How the pods of a resource serve it. */
 interface ResourcePods extends PodCounts {
   readonly fleetStates: readonly ResourceFleetReport[];
+  readonly settledDigest: string | null;
   /** By fleet and served revision. */
   readonly deviations: readonly (Deviation & { readonly fleet: string })[];
 }
@@ -50,12 +52,29 @@ export function reportResources(
   fleets: readonly GroupedFleet[],
   filter: RolloutFilter,
 ): readonly ResourceReport[] {
+  const settled = filter.settledDigests === true ? settledIn(fleets, (name) => publisher.currentRevision(name)) : undefined;
   return [...collectFacts(publisher, refusals).values()]
     .filter((facts) => isWanted(facts, filter))
     .toSorted(
       (left, right) => compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name),
     )
-    .map((facts) => reportResource(facts, countPods(facts.key, publisher.currentRevision(facts.key), fleets)));
+    .map((facts) => {
+      const present = publisher.currentRevision(facts.key);
+      const others = present && settled?.(present, fleetsOf(facts));
+      const counted = countPods(facts.key, present, others?.unsettled ?? fleets);
+      return reportResource(facts, others === undefined ? counted : withSettled(counted, others));
+    });
+}
+
+/** The counts with those of the fleets in which every pod is current. */
+function withSettled(counted: ResourcePods, { digest, pods }: SettledFleets): ResourcePods {
+  const { podStates } = counted;
+  return {
+    ...counted,
+    pods: counted.pods + pods,
+    podStates: { ...podStates, current: podStates.current + pods },
+    settledDigest: digest,
+  };
 }
 
 /** The resources that do not fit, as refusals. */
@@ -112,7 +131,7 @@ function fleetsOf({ accepted, written }: ResourceFacts): readonly string[] | und
 
 function reportResource(
   facts: ResourceFacts,
-  { pods, podStates, deviations, fleetStates }: ResourcePods,
+  { pods, podStates, deviations, fleetStates, settledDigest }: ResourcePods,
 ): ResourceReport {
   const { key, namespace, name, written, accepted, refusals } = facts;
   const place = accepted?.place ?? written?.place ?? refusals[0]?.place;
@@ -144,6 +163,7 @@ function reportResource(
     podStates,
     warnings: accepted === undefined ? [] : findWarnings(accepted.content.message),
     fleetStates,
+    settledDigest,
   };
 }
 
@@ -192,7 +212,7 @@ function countPods(key: string, present: Revision | undefined, fleets: readonly 
     }
     fleetStates.push({ fleet, digest: published.digest, acceptedGroups, pendingGroups, rejections });
   }
-  return { pods, podStates, deviations: [...deviations.values()], fleetStates };
+  return { pods, podStates, deviations: [...deviations.values()], fleetStates, settledDigest: null };
 }
 
 /** The object that was read last: the invalid one, if there is one. */

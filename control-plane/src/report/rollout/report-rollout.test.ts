@@ -96,6 +96,7 @@ describe("reportRollout()", () => {
               rejections: [],
             },
           ],
+          settledDigest: null,
         },
       ],
       refusals: [],
@@ -658,7 +659,7 @@ describe("rolloutMessage()", () => {
 
 describe("filterOf()", () => {
   it("narrows nothing by empty fields", () => {
-    expect(filterOf(undefined)).toEqual({});
-    expect(filterOf(create(RolloutFilterSchema, { fleet: "gold" }))).toEqual({ fleet: "gold" });
+    expect(filterOf(undefined)).toEqual({ settledDigests: false });
+    expect(filterOf(create(RolloutFilterSchema, { fleet: "gold" }))).toEqual({ fleet: "gold", settledDigests: false });
   });
 });

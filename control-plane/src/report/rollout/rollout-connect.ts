@@ -17,9 +17,9 @@ export function createRolloutHandler({ feed, limit, log }: RolloutApiDeps): Conn
           throw connectErrorOf(error, log);
         }
       },
-      async *watchRollout({ filter, heartbeatMs }, { signal }) {
+      async *watchRollout({ filter, heartbeatMs, settledDigests }, { signal }) {
         try {
-          for await (const rollout of feed.watch(filterOf(filter), signal, heartbeatMs))
+          for await (const rollout of feed.watch(filterOf(filter, settledDigests), signal, heartbeatMs))
             yield rollout === undefined ? {} : { rollout };
         } catch (error) {
           throw connectErrorOf(error, log);

@@ -120,7 +120,7 @@ export class RolloutFeed implements Part {
       const message = `Cannot watch the rollout: this replica has ${WATCHERS_MAX} watchers already`;
       throw new ReportError("WATCHERS_EXCEEDED", message, { transient: true });
     }
-    const key = JSON.stringify([filter.fleet, filter.namespace, filter.name]);
+    const key = JSON.stringify([filter.fleet, filter.namespace, filter.name, filter.settledDigests]);
     const subscribers = this.#subscribers.getOrInsertComputed(key, () => ({
       filter,
       watchers: 0,

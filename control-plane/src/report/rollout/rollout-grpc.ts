@@ -56,7 +56,7 @@ function answer(call: UnaryCall, { filter }: GetRolloutRequest, { feed, limit, l
 /** Never rejects: what goes wrong ends the call. */
 async function follow(
   call: UnaryCall,
-  { filter, heartbeatMs }: WatchRolloutRequest,
+  { filter, heartbeatMs, settledDigests }: WatchRolloutRequest,
   { feed, log }: RolloutApiDeps,
 ): Promise<void> {
   const gone = new AbortController();
@@ -65,7 +65,7 @@ async function follow(
     () => gone.abort(),
   );
   try {
-    for await (const rollout of feed.watch(filterOf(filter), gone.signal, heartbeatMs)) {
+    for await (const rollout of feed.watch(filterOf(filter, settledDigests), gone.signal, heartbeatMs)) {
       // Nothing would be reported as written any more.
       if (gone.signal.aborted) break;
       const response = create(WatchRolloutResponseSchema, rollout === undefined ? {} : { rollout });

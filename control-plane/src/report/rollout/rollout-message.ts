@@ -67,9 +67,9 @@ export function rolloutMessage(report: RolloutReport): Rollout {
 }
 
 /** The filter of a request; empty fields filter nothing. */
-export function filterOf(asked: RolloutFilter | undefined): RolloutFilter {
+export function filterOf(asked: RolloutFilter | undefined, settledDigests = false): RolloutFilter {
   const given = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
-  return { fleet: given(asked?.fleet), namespace: given(asked?.namespace), name: given(asked?.name) };
+  return { fleet: given(asked?.fleet), namespace: given(asked?.namespace), name: given(asked?.name), settledDigests };
 }
 
 function fleetMessage(report: FleetReport): MessageInitShape<typeof FleetSchema> {
@@ -107,6 +107,7 @@ function resourceMessage(report: ResourceReport): MessageInitShape<typeof Resour
     uid: report.uid ?? "",
     observedGeneration: BigInt(report.observedGeneration ?? 0),
     fleetStates: report.fleetStates.map(fleetStateMessage),
+    settledDigest: report.settledDigest ?? "",
   };
 }
 

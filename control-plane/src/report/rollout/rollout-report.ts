@@ -12,6 +12,8 @@ export interface RolloutFilter {
   readonly namespace?: string | undefined;
   /** Only resources of this name. */
   readonly name?: string | undefined;
+  /** Whether fleets may be left out in which every pod is current: see {@link ResourceReport.settledDigest}. */
+  readonly settledDigests?: boolean;
 }
 
 /** Connected pods, and how many of them have each sync status. */
@@ -97,6 +99,11 @@ export interface ResourceReport extends PodCounts {
   readonly warnings: readonly string[];
   /** The fleets that receive it. */
   readonly fleetStates: readonly ResourceFleetReport[];
+  /**
+   * Digest of its revision in all fleets of the report that it names, or all of them, but those of `fleetStates`: every
+   * pod there has ACKed it. null: `fleetStates` has every fleet.
+   */
+  readonly settledDigest: string | null;
 }
 
 /** A resource or file that is not served as written. */
