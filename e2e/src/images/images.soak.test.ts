@@ -191,11 +191,20 @@ describe("images", () => {
     const data = makeFolder("data");
     await chmod(data, 0o777);
     const [port = "", metricsPort = ""] = await somePorts(2);
-    const env = { PORT: port, METRICS_PORT: metricsPort, DATA_DIR: "/data", PUBLIC_ORIGIN: "http://localhost" };
+    const ports = { PORT: port, METRICS_PORT: metricsPort };
+    const env = { ...ports, DATA_DIR: "/data", PUBLIC_ORIGIN: "http://localhost", PAGE: "true" };
     await startUntilReady("weir-account", { env, mounts: { "/data": data } }, `http://127.0.0.1:${port}/readyz`);
     expect(await health("weir-account", env)).toBe(0);
-    const client = await fetch(`http://127.0.0.1:${port}/client.js`);
-    expect([client.status, client.headers.get("content-type")]).toEqual([200, "text/javascript; charset=utf-8"]);
+    const files = ["/client.js", "/", "/page/page.js"].map(async (path) => {
+      const { status, headers } = await fetch(`http://127.0.0.1:${port}${path}`);
+      return [status, headers.get("content-type")];
+    });
+    const [script, page] = ["text/javascript; charset=utf-8", "text/html; charset=utf-8"];
+    expect(await Promise.all(files)).toEqual([
+      [200, script],
+      [200, page],
+      [200, script],
+    ]);
     expect(readdirSync(data)).not.toEqual([]);
   });
 
