@@ -89,10 +89,10 @@ export class AccountCalls {
     const cookies = readSessionCookies(request, this.#options.cookies);
     const { tokens, clock } = this.#deps;
     const { refresh: token } = cookies;
-    const check = token.kind === "present" ? await tokens.verifyRefresh(token.value, clock()) : undefined;
-    await limitSession(this.#deps, "refresh", check, response);
+    const refreshCheck = token.kind === "present" ? await tokens.verifyRefresh(token.value, clock()) : undefined;
+    await limitSession(this.#deps, "refresh", refreshCheck, response);
     contextOf(response).clearCookiesWhenRefused = true;
-    const result = await refresh(this.#deps, this.#options, cookies, caller);
+    const result = await refresh(this.#deps, this.#options, { ...cookies, refreshCheck }, caller);
     response.setHeader("Set-Cookie", sessionCookies(this.#deps, result, this.#options.cookies));
     sendJson(response, 200, {
       message: "Your session is refreshed.",

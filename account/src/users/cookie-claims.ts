@@ -8,6 +8,8 @@ import type { AccountDeps } from "./account-deps.ts";
 export interface SessionCookies {
   readonly access: CookieRead;
   readonly refresh: CookieRead;
+  /** The token of the refresh cookie, when an earlier step of the call has verified it. */
+  readonly refreshCheck?: TokenCheck<RefreshClaims> | undefined;
   /**
    * True when other hosts of the site could plant one of the two cookies, so that both must name
    * the same session.
@@ -36,7 +38,8 @@ export async function readRefreshClaims(
   cookies: SessionCookies,
   nowMs: number,
 ): Promise<RefreshClaims> {
-  const claims = claimsOf(await tokens.verifyRefresh(cookieValue(cookies.refresh), nowMs));
+  const check = cookies.refreshCheck ?? (await tokens.verifyRefresh(cookieValue(cookies.refresh), nowMs));
+  const claims = claimsOf(check);
   if (cookies.mustAgree && cookies.access.kind !== "absent")
     refuseOther(await tokens.verifyAccess(cookieValue(cookies.access), nowMs), claims.sessionId);
   return claims;
