@@ -179,6 +179,44 @@ describe("API of the console", () => {
     expect(one.responses[0]?.fleets).toEqual([]);
   });
 
+  it("sends a client that asks for JSON the same as others, and says why it ends", async () => {
+    await start();
+    const stream = observe(await connectPod());
+    const url = `http://127.0.0.1:${port}`;
+    const json = createClient(
+      ConsoleService,
+      createConnectTransport({ baseUrl: url, httpVersion: "1.1", useBinaryFormat: false, acceptCompression: [] }),
+    );
+    const binary = createClient(ConsoleService, transport());
+    const closed = new AbortController();
+    closing.push({ close: () => closed.abort() });
+    const [one, other] = [json, binary].map((client) =>
+      client.watchCounts({ fleet: "web", keysOf: [USER] }, { signal: closed.signal })[Symbol.asyncIterator](),
+    );
+    await eventually("what is wanted", () => expect(stream.wanted.at(-1)?.totals).toBe(true));
+    stream.send({ case: "observation", value: second({ hits: 5, overLimit: 2 }) });
+    const first = async (from: typeof one): Promise<WatchCountsResponse> =>
+      (await from!.next()).value as WatchCountsResponse;
+    expect((await first(one)).fleets).toEqual((await first(other)).fleets);
+    expect((await first(one)).fleets).toHaveLength(1);
+    const unknown = await fetch(`${url}/weir.console.v1.ConsoleService/WatchCounts`, {
+      method: "POST",
+      headers: { "Content-Type": "application/connect+json" },
+      body: Buffer.concat([Buffer.from([0, 0, 0, 0, 7]), Buffer.from('{"x":1}')]),
+    });
+    const end = Buffer.from(await unknown.arrayBuffer());
+    expect([unknown.status, end[0]]).toEqual([200, 2]);
+    expect(JSON.parse(end.toString("utf8", 5))).toMatchObject({
+      error: { code: "invalid_argument", message: expect.stringContaining('key "x" is unknown') as unknown },
+    });
+    const stopping = expect(first(one)).rejects.toMatchObject({
+      code: Code.Unavailable,
+      rawMessage: expect.stringContaining("shutting down") as unknown,
+    });
+    await controlPlane.lifecycle.stop();
+    await stopping;
+  });
+
   it("drops rules that the pod was not sent", async () => {
     await start();
     const watching = watch();

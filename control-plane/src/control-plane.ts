@@ -103,7 +103,7 @@ export class ControlPlane {
     });
     if (this.#security.kind === "mutual-tls") this.#security.files.onChange(() => this.#hub.secretChanged());
     this.#changeLog = new ChangeLog({ publisher: this.#publisher, clock });
-    this.#consoleFeed = new ConsoleFeed({ hub: this.#hub, clock, ...this.#self });
+    this.#consoleFeed = new ConsoleFeed({ hub: this.#hub, rollout: this.#feed, clock, ...this.#self });
     this.#publisher.onChanged(() => this.#feed.changed());
     this.#pods.onChanged(() => this.#feed.changed());
     this.#metrics = this.#createMetrics();

@@ -1,6 +1,6 @@
 // Keeps a stream open: one that is silent or ends is opened again, after a pause that grows.
 
-/** Longest time without a message, in milliseconds: counts come every half second, rollouts every two seconds. */
+/** Longest time without a message, in milliseconds: counts come every half second, rollouts every four at least. */
 const SILENCE_MAX_MS = 6_000;
 
 /** The pauses, in milliseconds. */
@@ -65,14 +65,12 @@ export function reasonOf(error: unknown): string | undefined {
 /** Waits so long, or until the signal aborts. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      "abort",
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
   });
 }

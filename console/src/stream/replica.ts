@@ -1,5 +1,5 @@
 // One replica of the control plane: what it has sent. A browser opens six connections to one address, and a stream takes
-// one: the counts have a stream, and the rollout is asked for again and again.
+// one: the counts have a stream, which says when the rollout may have changed, and that is asked for then.
 import { WatchCountsResponseSchema } from "@weir/proto/generated/weir/console/v1/console_pb";
 import {
   type GetRolloutResponse,
@@ -17,8 +17,9 @@ import { watchMethod } from "./watch-method.ts";
 const COUNTS = "weir.console.v1.ConsoleService/WatchCounts";
 const ROLLOUT = "weir.rollout.v1.RolloutService/GetRollout";
 
-/** How often the rollout is asked for, in milliseconds. */
-const ROLLOUT_INTERVAL_MS = 2_000;
+/** How often the rollout is asked for at most when it changes, and in any case, in milliseconds. */
+const ROLLOUT_INTERVAL_MIN_MS = 1_000;
+const ROLLOUT_INTERVAL_MAX_MS = 4_000;
 
 /** Longest wait for it, in milliseconds. */
 const ROLLOUT_TIMEOUT_MS = 4_000;
@@ -38,6 +39,9 @@ export class Replica {
   #countsOpen = new AbortController();
   #counts: ReplicaCounts | undefined;
   #rollout: Rollout | undefined;
+  /** Aborted when the rollout may have changed. */
+  #rolloutChanged = new AbortController();
+  #rolloutChanges = 0n;
   readonly #errors: Record<"counts" | "rollout", string | undefined> = { counts: undefined, rollout: undefined };
 
   /** `rule` is the one whose keys are wanted. */
@@ -85,6 +89,10 @@ export class Replica {
         if (response.replaces) counts = new ReplicaCounts();
         counts.add(response);
         this.#counts = counts;
+        if (response.rolloutChanges === this.#rolloutChanges) return;
+        this.#rolloutChanges = response.rolloutChanges;
+        this.#rolloutChanged.abort();
+        this.#rolloutChanged = new AbortController();
       },
       open.signal,
     );
@@ -93,12 +101,25 @@ export class Replica {
   #watchRollout(): void {
     this.#follow(
       "rollout",
-      (until) => rollouts(this.#deps.base, until),
+      (until) => this.#rollouts(until),
       ({ rollout }) => {
         this.#rollout = rollout;
       },
       this.#closed.signal,
     );
+  }
+
+  /** The rollout when it may have changed, and every few seconds, until the signal aborts. */
+  async *#rollouts(signal: AbortSignal): AsyncGenerator<GetRolloutResponse, void, undefined> {
+    const method = { method: ROLLOUT, request: {}, response: GetRolloutResponseSchema };
+    while (!signal.aborted) {
+      const changed = this.#rolloutChanged.signal;
+      const timeout = AbortSignal.timeout(ROLLOUT_TIMEOUT_MS);
+      yield await callMethod(this.#deps.base, method, AbortSignal.any([signal, timeout]));
+      await pause(ROLLOUT_INTERVAL_MIN_MS, signal);
+      if (changed.aborted) continue;
+      await pause(ROLLOUT_INTERVAL_MAX_MS - ROLLOUT_INTERVAL_MIN_MS, AbortSignal.any([signal, changed]));
+    }
   }
 
   #follow<Response>(
@@ -122,14 +143,5 @@ export class Replica {
       random,
     };
     void followStream(deps, AbortSignal.any([this.#closed.signal, signal]));
-  }
-}
-
-/** The rollout, again and again, until the signal aborts. */
-async function* rollouts(base: string, signal: AbortSignal): AsyncGenerator<GetRolloutResponse, void, undefined> {
-  const method = { method: ROLLOUT, request: {}, response: GetRolloutResponseSchema };
-  while (!signal.aborted) {
-    yield await callMethod(base, method, AbortSignal.any([signal, AbortSignal.timeout(ROLLOUT_TIMEOUT_MS)]));
-    await pause(ROLLOUT_INTERVAL_MS, signal);
   }
 }

@@ -15,10 +15,8 @@ import { type ConnectHandler, connectErrorOf, createConnectHandler } from "../re
 import type { CounterQuestions } from "../observe/counter-questions.ts";
 import type { ChangeLog, ResourceChange } from "./change-log.ts";
 import type { ConsoleFeed } from "./console-feed.ts";
+import { isCountsRequest, streamCounts } from "./counts-stream.ts";
 import { explain, getRules, type PublishedRules } from "./published-rules.ts";
-
-/** Most rules whose keys one watcher may want. */
-const KEYED_RULES_MAX = 32;
 
 /** Most rules in one question for what differs in their resources. */
 const DIFFERENCES_MAX = 32;
@@ -48,7 +46,7 @@ const KINDS = {
 /** Makes the handler. */
 export function createConsoleHandler(deps: ConsoleApiDeps): ConnectHandler {
   const { feed, published, changeLog, log } = deps;
-  return createConnectHandler(log, (router) => {
+  const handler = createConnectHandler(log, (router) => {
     router.service(ConsoleService, {
       getRules: (request) => {
         if (request.withDifference && request.rules.length > DIFFERENCES_MAX)
@@ -62,13 +60,17 @@ export function createConsoleHandler(deps: ConsoleApiDeps): ConnectHandler {
       explainRequest: (request) => explainWithCounts(deps, request),
       async *watchCounts({ fleet, keysOf }, { signal }) {
         try {
-          yield* feed.watch({ fleet, keysOf: keysOf.slice(0, KEYED_RULES_MAX) }, signal);
+          yield* feed.watch({ fleet, keysOf }, signal);
         } catch (error) {
           throw connectErrorOf(error, log);
         }
       },
     });
   });
+  return (request, response) => {
+    if (isCountsRequest(request)) void streamCounts(deps, request, response);
+    else handler(request, response);
+  };
 }
 
 async function explainWithCounts(

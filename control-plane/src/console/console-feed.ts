@@ -10,12 +10,17 @@ import {
 
 import type { CountsFilter, ObserveHub } from "../observe/observe-hub.ts";
 import { ReportError } from "../report/report-error.ts";
+import type { RolloutFeed } from "../report/rollout/rollout-feed.ts";
 
 /** Most watchers at a time. */
 const WATCHERS_MAX = 32;
 
+/** Most rules whose keys one watcher may want; further ones are left out. */
+const KEYED_RULES_MAX = 32;
+
 export interface ConsoleFeedDeps {
   readonly hub: Pick<ObserveHub, "watch">;
+  readonly rollout: Pick<RolloutFeed, "changes">;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly replica: string;
@@ -60,7 +65,8 @@ export class ConsoleFeed implements Part {
     const wake = (): void => state.wake();
     this.#watchers += 1;
     ended.addEventListener("abort", wake, { once: true });
-    const leave = this.#deps.hub.watch(filter, (fleetsOf) => {
+    const { fleet, keysOf } = filter;
+    const leave = this.#deps.hub.watch({ fleet, keysOf: keysOf.slice(0, KEYED_RULES_MAX) }, (fleetsOf) => {
       // What is not taken yet is part of everything.
       const replaces = !state.hasBegun || state.next !== undefined;
       state.next = this.#response(replaces, fleetsOf(replaces));
@@ -83,9 +89,13 @@ export class ConsoleFeed implements Part {
   }
 
   #response(replaces: boolean, fleets: readonly FleetCounts[]): WatchCountsResponse {
-    const { replica, instance, clock } = this.#deps;
-    const observedAt = timestampFromMs(clock());
-    return create(WatchCountsResponseSchema, { replica, instance, observedAt, replaces, fleets: [...fleets] });
+    const { replica, instance, clock, rollout } = this.#deps;
+    return create(WatchCountsResponseSchema, {
+      ...{ replica, instance, replaces },
+      observedAt: timestampFromMs(clock()),
+      fleets: [...fleets],
+      rolloutChanges: BigInt(rollout.changes),
+    });
   }
 
   #refuseWhenStopping(): void {

@@ -95,7 +95,7 @@ interface Fleet {
   readonly beganSeconds: number;
   readonly all: CountSeries;
   /** What watchers have not been sent. */
-  fresh: CountSeries;
+  readonly fresh: CountSeries;
 }
 
 /** The counts of all fleets. */
@@ -164,8 +164,7 @@ export class ObserveHub implements Part {
     const observed = Map.groupBy(this.#pods, ({ pod }) => pod.fleet);
     // A fleet whose last pod is connecting again keeps its counts.
     const names = [...new Set([...pods.keys(), ...this.#fleets.keys()])].toSorted(compareCodeUnits);
-    const fresh = new Map(Array.from(this.#fleets, ([name, fleet]) => [name, fleet.fresh.observation()]));
-    for (const fleet of this.#fleets.values()) fleet.fresh = new CountSeries();
+    const fresh = new Map(Array.from(this.#fleets, ([name, fleet]) => [name, fleet.fresh.take()]));
     const keysOf = (fleet: string): ReturnType<typeof mergeKeys> =>
       this.#merged.getOrInsertComputed(fleet, () =>
         mergeKeys(

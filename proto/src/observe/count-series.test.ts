@@ -105,6 +105,26 @@ describe("CountSeries", () => {
     expect(copy.observation()).toEqual(sent);
   });
 
+  it("gives each count once when it is taken, and forgets rules that no longer count", () => {
+    const series = seriesOf([
+      0,
+      {
+        totals: { decisions: [7] },
+        rules: [
+          { rule: USER, hits: [9] },
+          { rule: PLAN, hits: [1] },
+        ],
+      },
+    ]);
+    expect(series.take()).toMatchObject({ totals: { decisions: [7] }, rules: [{ hits: [9] }, { hits: [1] }] });
+    expect(series.take()).toBeUndefined();
+    const init = { startSeconds: BigInt(START + 5), stepSeconds: 1, steps: 1, rules: [{ rule: USER, hits: [2] }] };
+    for (let time = 0; time < 2; time++) {
+      series.add(create(ObservationSchema, init), START + 6);
+      expect(series.take()?.rules).toMatchObject([{ rule: USER, hits: [2] }]);
+    }
+  });
+
   it("takes a thousand rules and no more", () => {
     const rules = Array.from({ length: 1200 }, (_, index) => ({
       rule: { domain: "a", path: `a.${index}` },

@@ -49,6 +49,8 @@ export class CountSeries {
   readonly #totals = new StepCounts(TOTALS.length + LATENCY_BUCKETS);
   readonly #rules = new Map<string, { readonly rule: RuleName; readonly counts: StepCounts }>();
   #endSeconds = 0;
+  /** Whether nothing was added since `take`. */
+  #isEmpty = true;
 
   /** End of the last second that was added, in seconds since the epoch; 0: none. */
   get endSeconds(): number {
@@ -61,6 +63,7 @@ export class CountSeries {
    */
   add(observation: Observation, nowSeconds: number, shiftSeconds = 0): void {
     const { startSeconds, stepSeconds, steps, totals, rules } = observation;
+    this.#isEmpty = false;
     const start = Number(startSeconds) + shiftSeconds;
     const stepOf = (index: number): number | undefined => {
       const at = start + index * stepSeconds;
@@ -89,6 +92,16 @@ export class CountSeries {
     this.#endSeconds = Math.max(this.#endSeconds, endSeconds);
   }
 
+  /** Everything as one observation, and then forgets it; the memory is used again for rules that count every time. */
+  take(): Observation | undefined {
+    if (this.#isEmpty) return undefined;
+    const taken = this.observation();
+    this.#totals.clear();
+    for (const { counts } of this.#rules.values()) counts.clear();
+    this.#isEmpty = true;
+    return taken;
+  }
+
   /** Everything as one observation; undefined: nothing was counted. Forgets rules that no longer count. */
   observation(): Observation | undefined {
     const last = this.#lastStep();
@@ -98,7 +111,7 @@ export class CountSeries {
       ...[this.#totals.firstStep(last), ...all.map((rule) => rule.first)].map((step) => step ?? Infinity),
     );
     if (first === Infinity) return undefined;
-    const of = (counts: StepCounts, field: number): number[] => [...counts.series(field, first, last)];
+    const of = (counts: StepCounts, field: number): number[] => counts.series(field, first, last);
     return create(ObservationSchema, {
       startSeconds: BigInt(first * STEP_SECONDS),
       stepSeconds: STEP_SECONDS,
@@ -193,9 +206,9 @@ export class CountSeries {
   }
 }
 
-/** Identifies a rule in a map. */
+/** Identifies a rule in a map: the length keeps the texts apart. */
 export function ruleId({ domain, path }: Pick<RuleName, "domain" | "path">): string {
-  return JSON.stringify([domain, path]);
+  return `${domain.length} ${domain}${path}`;
 }
 
 /** Numbers for the last steps; a step takes the place of the one that is too old. */
@@ -230,16 +243,23 @@ class StepCounts {
   }
 
   series(field: number, first: number, last: number): number[] {
-    return Array.from({ length: last - first + 1 }, (_, index) => {
-      const place = (first + index) % STEPS;
-      return this.#steps[place] === first + index ? (this.#counts[place * this.#width + field] ?? 0) : 0;
-    });
+    const numbers: number[] = [];
+    for (let step = first; step <= last; step++) {
+      const place = step % STEPS;
+      numbers.push(this.#steps[place] === step ? (this.#counts[place * this.#width + field] ?? 0) : 0);
+    }
+    return numbers;
   }
 
   /** The oldest step with a number, of those that are kept up to `last`. */
   firstStep(last: number): number | undefined {
-    const kept = this.#steps.filter((step) => step >= 0 && step > last - STEPS && step <= last);
-    return kept.length === 0 ? undefined : Math.min(...kept);
+    let first = Infinity;
+    for (const step of this.#steps) if (step >= 0 && step > last - STEPS && step < first && step <= last) first = step;
+    return first === Infinity ? undefined : first;
+  }
+
+  clear(): void {
+    this.#steps.fill(-1);
   }
 }
 

@@ -73,6 +73,7 @@ export class RolloutFeed implements Part {
   /** When the first change came that no report has. */
   #changedMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #changes = 0;
 
   constructor(deps: RolloutFeedDeps) {
     this.#deps = deps;
@@ -83,8 +84,14 @@ export class RolloutFeed implements Part {
     this.#stopping.abort();
   }
 
+  /** How many times something may have changed. */
+  get changes(): number {
+    return this.#changes;
+  }
+
   /** Something may have changed. */
   changed(): void {
+    this.#changes += 1;
     if (this.#subscribers.size === 0 || this.#stopping.signal.aborted) return;
     const nowMs = this.#deps.clock();
     // A clock that is set back must not delay a state.
