@@ -7,7 +7,7 @@ import { changedKeys } from "./changed-keys.ts";
 import { type ComparableReports, mergeReports, type ReplicaReport } from "./merge-reports.ts";
 
 type RolloutInit = Exclude<MessageInitShape<typeof RolloutSchema>, { $typeName: string }>;
-type ResourceInit = NonNullable<RolloutInit["resources"]>[number];
+type ResourceInit = Exclude<NonNullable<RolloutInit["resources"]>[number], { $typeName: string }>;
 
 const FLEET = { name: "*", digest: "d1", acceptedGroups: [1], rejections: [{ group: 2, message: "no" }] };
 const PROBLEM = { field: "spec.domain", message: "is empty", reason: "InvalidSpec" };

@@ -52,7 +52,8 @@ export function reportResources(
   fleets: readonly GroupedFleet[],
   filter: RolloutFilter,
 ): readonly ResourceReport[] {
-  const settled = filter.settledDigests === true ? settledIn(fleets, (name) => publisher.currentRevision(name)) : undefined;
+  const settled =
+    filter.settledDigests === true ? settledIn(fleets, (name) => publisher.currentRevision(name)) : undefined;
   return [...collectFacts(publisher, refusals).values()]
     .filter((facts) => isWanted(facts, filter))
     .toSorted(
