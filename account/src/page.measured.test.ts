@@ -4,10 +4,7 @@ import { startBrowser } from "@weir/harness/weir/browser";
 import { expect, it } from "vitest";
 import { startService } from "./running-service.suite.ts";
 
-/**
- * Longest time from the navigation to the form, in milliseconds, on loopback. It is checked for the lower quartile of
- * the runs: other programs on the machine only add time, and the time of the page itself is in every run.
- */
+/** Longest time from the navigation to the form, in milliseconds, on loopback: the median of the runs. */
 const INTERACTIVE_MAX_MS = 300;
 
 const RUNS = 12;
@@ -36,5 +33,5 @@ it("shows the form of the login within 300 ms", async () => {
   await service.stop();
   const sorted = times.toSorted((a, b) => a - b);
   process.stdout.write(`page: form after ${sorted.map((ms) => Math.round(ms)).join(", ")} ms\n`);
-  expect(sorted[RUNS / 4]).toBeLessThanOrEqual(INTERACTIVE_MAX_MS);
+  expect(sorted[RUNS / 2]).toBeLessThanOrEqual(INTERACTIVE_MAX_MS);
 });

@@ -82,7 +82,7 @@ async function verify(token: string): Promise<void> {
 /** Asks who is signed in, and shows the first view. */
 async function start(): Promise<void> {
   try {
-    if (page.facts.mayHaveSession) page.user = (await page.client.currentUser()).user;
+    if (page.facts.mayHaveSession !== false) page.user = (await page.client.currentUser()).user;
   } catch (error) {
     if (!(error instanceof CallError) || error.status !== 401) {
       page.show(unreachable(describeFailure(error)));

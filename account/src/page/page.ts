@@ -10,8 +10,8 @@ export interface ServiceFacts {
   readonly avatarRequired: boolean;
   readonly avatarMaxBytes: number;
   readonly passwordMinLength: number;
-  /** False: the browser has no session, and no call needs to ask for it. */
-  readonly mayHaveSession: boolean;
+  /** False: the browser has no session, and no call needs to ask for it. An earlier replica does not say it. */
+  readonly mayHaveSession?: boolean;
 }
 
 /** A view: its title, and its content. */
