@@ -156,7 +156,7 @@ describe("page of the console", () => {
     const counts = page.getByText(/ of 5 used/);
     expect(await counts.allInnerTexts()).toEqual([
       "3 of 5 used, 2 left, resets in 12 s",
-      "7 of 5 used, rejects for 12 s",
+      "7 of 5 used, none left for 12 s",
     ]);
     await openTry("elsewhere", "tenant-1");
     await page.getByText("not known no pod of the fleet that has the domain").waitFor();

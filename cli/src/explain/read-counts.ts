@@ -15,7 +15,7 @@ export interface CountsQuestion {
 }
 
 /**
- * The counts from the first replica with a pod that has read them; a text says why there are none. Fails with
+ * The counts from the first replica with a pod that has read them; a text says why no replica has them. Fails with
  * ServiceError when replicas in a cluster cannot be found.
  */
 export async function readCounts(
@@ -25,18 +25,23 @@ export async function readCounts(
 ): Promise<PodCounts | string> {
   const options = checkAccess(from, context);
   if (typeof options === "string") return options;
-  let answer: PodCounts | string = "no replica of the control plane is found";
+  let counts: PodCounts | undefined;
+  const reasons = new Set<string>();
   const ask = async ({ findReplicas }: Pick<typeof PROCESS, "findReplicas">): Promise<number> => {
     const targets = await findTargets(options.servers, { ...PROCESS, findReplicas, env: context.env });
     for (const target of targets) {
-      answer = await askReplica(target, { ...options, ...question, signal: context.signal });
-      if (typeof answer !== "string") break;
+      const answer = await askReplica(target, { ...options, ...question, signal: context.signal });
+      if (typeof answer === "string") reasons.add(answer);
+      else {
+        counts = answer;
+        break;
+      }
     }
     return 0;
   };
   if (options.replicas === undefined) await ask({});
   else await runInCluster(context, options.replicas, PROCESS, ask);
-  return answer;
+  return counts ?? (reasons.size > 0 ? [...reasons].join("; ") : "no replica of the control plane is found");
 }
 
 async function askReplica(
@@ -49,7 +54,10 @@ async function askReplica(
   const { answerTimeoutMs: timeoutMs } = PROCESS;
   try {
     const request = { fleet, domain, descriptors: descriptors.map((entries) => ({ entries: [...entries] })) };
-    const { counts } = await client.explainRequest({ ...request, withCounts: true }, { signal, headers, timeoutMs });
+    const response = await client.explainRequest({ ...request, withCounts: true }, { signal, headers, timeoutMs });
+    const { counts, descriptors: explained } = response;
+    if (counts === undefined && explained.some(({ counterKey }) => counterKey !== ""))
+      return `${nameOf(target)} cannot ask pods for counts: its version is older`;
     if (counts === undefined) return "pods of the fleet count nothing for this request";
     return counts.error === "" ? counts : [counts.pod, counts.error].filter((text) => text !== "").join(": ");
   } catch (error) {

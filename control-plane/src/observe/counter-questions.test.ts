@@ -88,6 +88,10 @@ describe("CounterQuestions", () => {
     const late = questions.ask(QUESTION);
     await vi.advanceTimersByTimeAsync(2000);
     expect(await late).toMatchObject({ pod: "web/pod", error: "the pod has not answered within 2 s" });
+    expect(await questions.ask(QUESTION)).toMatchObject({
+      error: "the pod reads counts for another request, try again",
+    });
+    one.answer({ paths: ["late"] });
     const next = questions.ask(QUESTION);
     one.answer({ id: one.asked[0]!.id, paths: ["late"] });
     two.answer({ id: one.asked[1]!.id, paths: ["foreign"] });

@@ -37,7 +37,7 @@ export interface CountersQuestion {
   readonly descriptors: readonly Descriptor[];
 }
 
-/** A pod, and the question that it has not answered. */
+/** A pod, and the question that it has not answered: a pod that hangs is not asked again. */
 interface Asked {
   readonly pod: AskedPod;
   open:
@@ -58,7 +58,8 @@ export class CounterQuestions {
       isAsked: () => asked.open !== undefined,
       answered: ({ id, error, descriptors }) => {
         const { open } = asked;
-        if (open?.question.id !== id) return; // Too late.
+        if (open?.question.id !== id) return;
+        asked.open = undefined;
         const isComplete = descriptors.length === open.question.descriptors.length;
         if (error === "" && !isComplete) open.resolve(without("the answer of the pod is not that to the question"));
         else open.resolve({ error, descriptors: error === "" ? descriptors : [] });
@@ -66,6 +67,7 @@ export class CounterQuestions {
       left: () => {
         this.#pods.delete(asked);
         asked.open?.resolve(without("the pod has disconnected"));
+        asked.open = undefined;
       },
     };
   }
@@ -85,7 +87,6 @@ export class CounterQuestions {
     asked.pod.ask(question);
     const answer = await promise;
     clearTimeout(timer);
-    asked.open = undefined;
     return create(PodCountsSchema, { pod, ...answer });
   }
 }

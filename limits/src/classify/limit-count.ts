@@ -1,4 +1,4 @@
-// What a limit has counted at a moment for one set of values, for people who look at it.
+// The count of a limit at a moment for one set of values, for people who look at it.
 import {
   type CellLimit,
   type CellState,
@@ -48,7 +48,7 @@ export function cellCount(limit: CellLimit, state: CellState, index: number, now
     hits: Math.max(0, Math.ceil(capacity - room - ROUNDING)),
     remaining: wholeHits(room),
     resetSeconds: wholeSeconds(msUntilWhole(limit, state, index, nowMs)),
-    retrySeconds: fits(room, 1) ? 0 : wholeSeconds(msUntilFits(limit, state, index, nowMs, 1)),
+    retrySeconds: fits(room, 1) ? 0 : Math.max(1, wholeSeconds(msUntilFits(limit, state, index, nowMs, 1))),
   };
 }
 

@@ -11,7 +11,7 @@ const UNITS = [
 /** Such as `3 of 5 used, 2 left, resets in 40 s`. */
 export function countText({ hits, capacity, remaining, resetSeconds, retrySeconds }: LimitCount): string {
   const used = `${hits} of ${capacity} used`;
-  if (retrySeconds > 0) return `${used}, rejects for ${durationText(retrySeconds)}`;
+  if (retrySeconds > 0) return `${used}, none left for ${durationText(retrySeconds)}`;
   const left = `${used}, ${remaining} left`;
   return resetSeconds > 0 ? `${left}, resets in ${durationText(resetSeconds)}` : left;
 }

@@ -120,7 +120,7 @@ export class RuleDecider implements Decider {
       matches.filter((match) => match !== undefined),
     );
     await readChecks(counter, checks, deadlineMs);
-    const nowSeconds = Math.floor(clock() / 1000);
+    const nowSeconds = Math.floor(nowMs / 1000);
     return checks.map((check, index) => ({
       path: matches[index]?.rule.path,
       limits: check.kind === "limited" ? check.counts(nowSeconds) : [],

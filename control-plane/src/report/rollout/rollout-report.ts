@@ -12,7 +12,7 @@ export interface RolloutFilter {
   readonly namespace?: string | undefined;
   /** Only resources of this name. */
   readonly name?: string | undefined;
-  /** Whether fleets may be left out in which every pod is current: see {@link ResourceReport.settledDigest}. */
+  /** Leaves out fleets in which every pod is current: see {@link ResourceReport.settledDigest}. */
   readonly settledDigests?: boolean;
 }
 

@@ -116,7 +116,7 @@ export type WatchRolloutRequest = Message<"weir.rollout.v1.WatchRolloutRequest">
   heartbeatMs: number;
 
   /**
-   * Whether states may have `Resource.settled_digest`: with thousands of resources in many fleets they are a tenth as large.
+   * Allows `Resource.settled_digest`: with thousands of resources in many fleets they are a tenth as large.
    *
    * @generated from field: bool settled_digests = 3;
    */
