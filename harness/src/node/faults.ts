@@ -308,7 +308,10 @@ async function outOfMemory(product: Product, pod: NodePod): Promise<void> {
     filler.kill("SIGKILL"); // Otherwise the next container has a full cgroup.
   }
   await product.node.restarted(pod);
-  expect((await product.node.pod(pod)).endReasons).toContain("OOMKilled");
+  // The kubelet may report the new container before it reports why the last one ended.
+  await eventually(`the reason of the end in ${pod.name}`, async () =>
+    expect((await product.node.pod(pod)).endReasons).toContain("OOMKilled"),
+  );
 }
 
 /** Deletes the Secrets; the operator makes new ones, which the processes read while they run. */
