@@ -47,8 +47,9 @@ const EMPTY_BYTES = new Snapshot([]).sizeBytes;
  */
 export function admit(applicants: readonly Applicant[], fleets: readonly string[], bounds: AdmissionBounds): Admission {
   if (fitsAll(applicants, bounds)) {
-    const admitted = applicants.map(({ resource, revision }) => ({ revision, fleets: resource.fleets }));
-    return { admitted: new Map(admitted.map((each) => [each.revision.name, each])), waiting: [] };
+    const admitted = new Map<string, PublishedRevision>();
+    for (const { resource, revision } of applicants) admitted.set(revision.name, { revision, fleets: resource.fleets });
+    return { admitted, waiting: [] };
   }
   const room = new Room(fleets);
   const byAge = applicants.toSorted((left, right) => compareAge(left.resource, right.resource));

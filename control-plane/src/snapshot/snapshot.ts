@@ -43,8 +43,8 @@ export class Snapshot {
   /** The fleet's snapshot, whose bytes are sent where the revisions are equal. */
   readonly #base: Snapshot | undefined;
   #body: WeakRef<Buffer> | undefined;
-  /** The text of the digests in UTF-8, from one edit to the next; memory that may be freed. */
-  #digests: WeakRef<Buffer> | undefined;
+  /** The text of the digests in UTF-8, which the snapshot after an edit takes over; undefined until then. */
+  #digests: Buffer | undefined;
 
   /** `revisions` must be sorted by name. */
   constructor(revisions: readonly Revision[], derivation: Derivation = {}) {
@@ -53,7 +53,7 @@ export class Snapshot {
     this.revisions = revisions;
     this.earlierRevisions = earlierRevisions;
     this.#base = base;
-    this.#digests = digests && new WeakRef(digests);
+    this.#digests = digests;
     // A hash of digests, which exist per revision: hashing megabytes per fleet would take seconds.
     this.version = contentHash(digests ?? digestsOf(revisions));
     this.#head = encodeHead(this.version);
@@ -114,11 +114,11 @@ export class Snapshot {
   }
 
   /**
-   * The text of the digests with others at some places. To join thousands of them takes longer; the bytes are handed
-   * on, as hardly any snapshot is edited twice.
+   * The text of the digests with others at some places, which are written into the bytes that this snapshot has: to join
+   * thousands of digests takes longer than the rest of an edit, and hardly any snapshot is edited twice.
    */
   #patchDigests(places: readonly EditPlace[]): Buffer {
-    const digests = this.#digests?.deref() ?? Buffer.from(digestsOf(this.revisions));
+    const digests = this.#digests ?? Buffer.from(digestsOf(this.revisions));
     this.#digests = undefined;
     for (const { place, after } of places) digests.write(after?.digest ?? "", place * DIGEST_STRIDE);
     return digests;
