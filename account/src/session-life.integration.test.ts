@@ -99,7 +99,7 @@ describe("refresh-token", () => {
       body: JSON.stringify({ password: USER.password, newPassword: "a better horse battery" }),
     });
     expect(changed.setCookies).toHaveLength(2);
-    // What a tab asked before these cookies came is answered after them.
+    // Calls that a tab made before these cookies came are answered after them.
     const late = [await post("refresh-token", cookie), await post("refresh-token", "")];
     expect(late.map((answer) => [...outcome(answer), answer.setCookies])).toEqual([
       [401, "session_revoked", []],

@@ -15,16 +15,16 @@ const ANSWER_MAX_MS = 2000;
 export interface AskedPod {
   readonly fleet: string;
   readonly nodeId: string;
-  /** Whether it answers such questions. */
+  /** True if it answers such questions. */
   readonly readsCounters: boolean;
-  /** Whether it has rules for the domain. */
+  /** Returns true if it has rules for the domain. */
   readonly hasDomain: (domain: string) => boolean;
   readonly ask: (question: ReadCounters) => void;
 }
 
 /** Takes the answers of one pod. */
 export interface PodAnswers {
-  /** Whether it owes an answer. */
+  /** Returns true while it owes an answer. */
   isAsked(): boolean;
   answered(read: CountersRead): void;
   left(): void;

@@ -1,4 +1,4 @@
-// What all pods of this replica report that they count, by fleet: asked for while a client watches, kept as
+// Adds up the counts that the pods of this replica report, by fleet: asked for while a client watches, kept as
 // long as one does.
 import { createHmac } from "node:crypto";
 
@@ -32,7 +32,7 @@ const TEXT_MAX_BYTES = 64;
 /** A clock that differs by so much, in seconds, is corrected. */
 const SKEW_MAX_SECONDS = 5;
 
-/** What a pod is asked for. */
+/** The counts that a pod is asked for. */
 export interface Wanted {
   readonly totals: boolean;
   readonly keysOf: readonly RuleName[];
@@ -45,7 +45,7 @@ export interface ReportingPod {
   readonly fleet: string;
   /** Most keys that it has of a rule. */
   readonly topKeys: number;
-  /** Whether it was sent a rule of this name. */
+  /** Returns true if it was sent a rule of this name. */
   readonly hasRule: (rule: RuleName) => boolean;
   /** Sends it what is wanted of it. */
   readonly want: (wanted: Wanted) => void;
@@ -53,13 +53,13 @@ export interface ReportingPod {
 
 /** Takes what one pod reports. */
 export interface PodObserver {
-  /** Whether something is wanted of it. */
+  /** Returns true if something is wanted of it. */
   isWatched(): boolean;
   observed(observation: Observation): void;
   left(): void;
 }
 
-/** What a client watches. */
+/** The counts that a client watches. */
 export interface CountsFilter {
   /** Empty: every fleet. */
   readonly fleet: string;
@@ -94,14 +94,14 @@ interface Observed {
 interface Fleet {
   readonly beganSeconds: number;
   readonly all: CountSeries;
-  /** What watchers have not been sent. */
+  /** The counts that watchers have not been sent. */
   readonly fresh: CountSeries;
 }
 
 /** The counts of all fleets. */
 export class ObserveHub implements Part {
   readonly name = "counts of pods";
-  /** What pods are asked in addition to what they report. */
+  /** The questions about single counters. */
   readonly questions = new CounterQuestions();
   readonly #deps: ObserveHubDeps;
   readonly #watchers = new Set<Watcher>();
@@ -246,7 +246,7 @@ function covers({ fleet }: CountsFilter): (name: string) => boolean {
   return (name) => fleet === "" || fleet === name;
 }
 
-/** What a pod may keep here of one rule: keys as the pods of this release have them. */
+/** The keys of one rule that a pod may keep here: as many and as long as the pods of this release have them. */
 function cutKeys(keys: RuleKeys): RuleKeys {
   const cut = (list: RuleKeys["byHits"]): RuleKeys["byHits"] => list.slice(0, KEYS_MAX).filter(isBounded);
   return { ...keys, byRejections: cut(keys.byRejections), byHits: cut(keys.byHits) };
@@ -263,7 +263,7 @@ function isBounded({ values }: RuleKeys["byHits"][number]): boolean {
   );
 }
 
-/** What is added to the times of a pod whose clock is wrong: its observations end about now. */
+/** The seconds to add to the times of a pod whose clock is wrong: its observations end about now. */
 function shiftOf({ startSeconds, stepSeconds, steps }: Observation, nowSeconds: number): number {
   const aheadSeconds = Number(startSeconds) + stepSeconds * steps - nowSeconds;
   // The last step of the past is not over.

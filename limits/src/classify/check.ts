@@ -31,7 +31,7 @@ export const UNLIMITED_REMAINING = 4_294_967_295;
  */
 export interface UncountedCheck extends DescriptorStatus {
   readonly kind: "none";
-  /** Whether its rule is a quota; then a quota of the call has passed. */
+  /** True if its rule is a quota; then a quota of the call has passed. */
   readonly isQuota: boolean;
 }
 
@@ -73,7 +73,7 @@ export class UnlimitedCheck implements DescriptorStatus {
  */
 export type DecidedBy = "count" | "local cache" | "failure mode";
 
-/** What a check has in addition when its limits are in a cell. */
+/** The part of a check whose limits are in a cell. */
 export interface CellPart {
   readonly rule: CellRule;
   /** Time of the call in milliseconds since the epoch; by the clock of the store once that has counted. */
@@ -94,7 +94,7 @@ export class LimitedCheck implements DescriptorStatus {
   readonly windowStartSeconds: number;
   /** Hits of the call for this descriptor; below 0 it is a refund, which gives hits back. */
   readonly hits: number;
-  /** What is added in the store: the hits, or 0 where the increment is withheld. */
+  /** The amount to add in the store: the hits, or 0 where the increment is withheld. */
   addend: number;
   after = 0;
   decidedBy: DecidedBy = "count";
@@ -138,12 +138,12 @@ export class LimitedCheck implements DescriptorStatus {
     return this.windowSeconds;
   }
 
-  /** Whether the hits of the call go over the limit, from what was read of the counter. */
+  /** Returns true if the hits of the call go over the limit, from what was read of the counter. */
   wouldBeOver(): boolean {
     return this.hits >= 0 && this.after + this.hits > this.match.rule.limit.requestsPerUnit;
   }
 
-  /** What its limits have counted, once a store has read it. */
+  /** The counts of its limits, once a store has read them. */
   counts(nowSeconds: number): readonly LimitCount[] {
     return [windowCount(this.currentLimit, this.after, this.secondsUntilReset(nowSeconds))];
   }

@@ -1,4 +1,4 @@
-// What a fleet has counted in the last ten minutes, in steps of ten seconds: added up from observations of
+// The counts of a fleet in the last ten minutes, in steps of ten seconds: added up from observations of
 // pods, or from the answers of replicas.
 import { create } from "@bufbuild/protobuf";
 
@@ -49,7 +49,7 @@ export class CountSeries {
   readonly #totals = new StepCounts(TOTALS.length + LATENCY_BUCKETS);
   readonly #rules = new Map<string, { readonly rule: RuleName; readonly counts: StepCounts }>();
   #endSeconds = 0;
-  /** Whether nothing was added since `take`. */
+  /** True if nothing was added since `take`. */
   #isEmpty = true;
 
   /** End of the last second that was added, in seconds since the epoch; 0: none. */

@@ -52,12 +52,12 @@ export class ObserveStream {
   /** Undefined between two streams, and when it is closed. */
   #call: Call | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
-  /** Whether totals are wanted, and the rules whose keys are. */
+  /** True while totals are wanted; next to it the rules whose keys are. */
   #wantsTotals = false;
   #keysOf: readonly RuleName[] = [];
-  /** Whether the server has not read what was sent. */
+  /** True while the server has not read the messages before. */
   #isFull = false;
-  /** Whether counters are being read: one question at a time. */
+  /** True while counters are being read: one question at a time. */
   #isReading = false;
   /** The responses that are being taken. */
   #wanted: Promise<void> = Promise.resolve();
@@ -133,7 +133,7 @@ export class ObserveStream {
 
   async #report(call: Call, observed: Observed): Promise<void> {
     const keys = await this.#deps.observed.observer.readKeys(this.#keysOf);
-    // What a server does not read it misses.
+    // A server misses the observations that it does not read.
     if (call !== this.#call || this.#isFull) return;
     if (this.#wantsTotals) this.#send(call, observed, keys);
     else if (keys.length > 0) this.#send(call, withoutCounts(observed), keys);

@@ -19,7 +19,7 @@ export class Call {
   found = 0;
   /** Written by the owner. */
   isAnswered = false;
-  /** Whether nothing is added. */
+  /** True if nothing is added. */
   readonly isRead: boolean;
   readonly #owner: CallOwner;
   #pending: number;

@@ -49,7 +49,7 @@ export const WatchCountsRequestSchema: GenMessage<WatchCountsRequest> = /*@__PUR
   messageDesc(file_weir_console_v1_console, 0);
 
 /**
- * What has been counted since the response before; also when nothing was counted.
+ * The counts since the response before; also sent when nothing was counted.
  *
  * @generated from message weir.console.v1.WatchCountsResponse
  */
@@ -76,7 +76,7 @@ export type WatchCountsResponse = Message<"weir.console.v1.WatchCountsResponse">
   observedAt?: Timestamp | undefined;
 
   /**
-   * Whether this replaces everything that was received before: the first response, and the next one to a client that
+   * True if this replaces everything that was received before: the first response, and the next one to a client that
    * has read too slowly.
    *
    * @generated from field: bool replaces = 4;
@@ -133,7 +133,7 @@ export type FleetCounts = Message<"weir.console.v1.FleetCounts"> & {
   observedPods: number;
 
   /**
-   * What is to be added, of all pods together, in steps of ten seconds. Absent when there is nothing new.
+   * The counts to add, of all pods together, in steps of ten seconds. Absent when there is nothing new.
    *
    * @generated from field: weir.observe.v1.Observation counts = 4;
    */
@@ -217,7 +217,7 @@ export type GetRulesRequest = Message<"weir.console.v1.GetRulesRequest"> & {
   rules: RuleName[];
 
   /**
-   * Whether `RuleInfo.difference` is wanted.
+   * True if `RuleInfo.difference` is wanted.
    *
    * @generated from field: bool with_difference = 3;
    */
@@ -294,7 +294,7 @@ export type RuleInfo = Message<"weir.console.v1.RuleInfo"> & {
   limit: string;
 
   /**
-   * Whether the rule is in shadow mode.
+   * True if the rule is in shadow mode.
    *
    * @generated from field: bool shadow_mode = 6;
    */
@@ -309,7 +309,7 @@ export type RuleInfo = Message<"weir.console.v1.RuleInfo"> & {
   earlierLimit: string;
 
   /**
-   * What differs between the spec of the resource in that revision and in the one that pods are sent, if it is wanted: lines
+   * The difference between the spec of the resource in that revision and in the one that pods are sent, if wanted: lines
    * of YAML that begin with `- ` where only that revision has them, with `+ ` where only the present one has them, else with
    * two spaces; `...` for lines that are the same. At most 400 lines.
    *
@@ -396,7 +396,7 @@ export type Change = Message<"weir.console.v1.Change"> & {
   name: string;
 
   /**
-   * What has changed.
+   * The kind of change.
    *
    * @generated from field: weir.console.v1.ChangeKind kind = 4;
    */
@@ -452,7 +452,7 @@ export type ExplainRequestRequest = Message<"weir.console.v1.ExplainRequestReque
   descriptors: Descriptor[];
 
   /**
-   * Whether a pod is to read the counters.
+   * True if a pod is to read the counters.
    *
    * @generated from field: bool with_counts = 4;
    */
@@ -487,7 +487,7 @@ export type ExplainRequestResponse = Message<"weir.console.v1.ExplainRequestResp
   descriptors: ExplainedDescriptor[];
 
   /**
-   * What a pod has counted, if that is wanted and a descriptor has a counter.
+   * The counters as a pod has read them, if wanted and a descriptor has a counter.
    *
    * @generated from field: weir.console.v1.PodCounts counts = 3;
    */
@@ -502,7 +502,7 @@ export const ExplainRequestResponseSchema: GenMessage<ExplainRequestResponse> = 
   messageDesc(file_weir_console_v1_console, 11);
 
 /**
- * What one pod of the fleet that is connected to this replica has read of the counters.
+ * The counters as one pod of the fleet that is connected to this replica has read them.
  *
  * @generated from message weir.console.v1.PodCounts
  */
@@ -565,7 +565,7 @@ export type ExplainedDescriptor = Message<"weir.console.v1.ExplainedDescriptor">
   limits: string[];
 
   /**
-   * Whether it is in shadow mode.
+   * True if it is in shadow mode.
    *
    * @generated from field: bool shadow_mode = 4;
    */
@@ -651,7 +651,7 @@ export const CandidateSchema: GenMessage<Candidate> = /*@__PURE__*/
   messageDesc(file_weir_console_v1_console, 15);
 
 /**
- * What has changed.
+ * The kind of a change.
  *
  * @generated from enum weir.console.v1.ChangeKind
  */
@@ -686,7 +686,7 @@ export const ChangeKind = {
 } as const;
 
 /**
- * What has changed.
+ * The kind of a change.
  *
  * @generated from enum weir.console.v1.ChangeKind
  */

@@ -22,7 +22,7 @@ export const file_weir_observe_v1_observe: GenFile = /*@__PURE__*/
  */
 export type ObserveRequest = Message<"weir.observe.v1.ObserveRequest"> & {
   /**
-   * What is sent.
+   * The content of the message.
    *
    * @generated from oneof weir.observe.v1.ObserveRequest.content
    */
@@ -36,7 +36,7 @@ export type ObserveRequest = Message<"weir.observe.v1.ObserveRequest"> & {
     case: "hello";
   } | {
     /**
-     * What it has counted.
+     * Its counts.
      *
      * @generated from field: weir.observe.v1.Observation observation = 2;
      */
@@ -88,7 +88,7 @@ export type Hello = Message<"weir.observe.v1.Hello"> & {
   keyValues: KeyValues;
 
   /**
-   * Whether it answers `ObserveResponse.read`.
+   * True if it answers `ObserveResponse.read`.
    *
    * @generated from field: bool reads_counters = 4;
    */
@@ -103,13 +103,13 @@ export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
   messageDesc(file_weir_observe_v1_observe, 1);
 
 /**
- * What the control plane wants. Each response replaces the one before.
+ * The counts that the control plane wants. Each response replaces the one before.
  *
  * @generated from message weir.observe.v1.ObserveResponse
  */
 export type ObserveResponse = Message<"weir.observe.v1.ObserveResponse"> & {
   /**
-   * Whether totals are wanted. When that becomes true the pod sends its last ten minutes first.
+   * True if totals are wanted. When that becomes true the pod sends its last ten minutes first.
    *
    * @generated from field: bool totals = 1;
    */
@@ -229,7 +229,7 @@ export const EntrySchema: GenMessage<Entry> = /*@__PURE__*/
   messageDesc(file_weir_observe_v1_observe, 5);
 
 /**
- * What a pod has read.
+ * The counters that a pod has read.
  *
  * @generated from message weir.observe.v1.CountersRead
  */
@@ -277,7 +277,7 @@ export type DescriptorCounts = Message<"weir.observe.v1.DescriptorCounts"> & {
   path: string;
 
   /**
-   * What each of its limits has counted, in configured order. Empty when nothing is counted: there is no rule, it is
+   * The count of each of its limits, in configured order. Empty when nothing is counted: there is no rule, it is
    * unlimited, or the rule of another descriptor replaces it.
    *
    * @generated from field: repeated weir.observe.v1.LimitCount limits = 2;
@@ -379,7 +379,7 @@ export const RuleNameSchema: GenMessage<RuleName> = /*@__PURE__*/
   messageDesc(file_weir_observe_v1_observe, 9);
 
 /**
- * What a pod has counted in steps of time. What is sent for one step is added: the last step of a pod's last ten minutes
+ * The counts of a pod in steps of time. Counts for the same step are added: the last step of a pod's last ten minutes
  * is not over yet, and an observation that is too large comes as several with different rules.
  *
  * @generated from message weir.observe.v1.Observation
@@ -507,7 +507,7 @@ export const LatencySchema: GenMessage<Latency> = /*@__PURE__*/
   messageDesc(file_weir_observe_v1_observe, 12);
 
 /**
- * What a rule has counted, for each step, as its statistics of the same names do. A rule with several limits is reported
+ * The counts of a rule, for each step, as its statistics of the same names do. A rule with several limits is reported
  * once for each, by the path of that.
  *
  * @generated from message weir.observe.v1.RuleSeries
@@ -662,7 +662,7 @@ export type KeyValue = Message<"weir.observe.v1.KeyValue"> & {
   key: string;
 
   /**
-   * What is shown of the value.
+   * The value, as far as it is shown.
    *
    * @generated from oneof weir.observe.v1.KeyValue.shown
    */
@@ -686,7 +686,7 @@ export type KeyValue = Message<"weir.observe.v1.KeyValue"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Whether the value was cut, because the values of a key are kept up to 64 bytes. Keys that agree in these count as one.
+   * True if the value was cut, because the values of a key are kept up to 64 bytes. Keys that agree in these count as one.
    *
    * @generated from field: bool is_cut = 4;
    */
