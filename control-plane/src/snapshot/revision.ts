@@ -16,6 +16,7 @@ const FOREIGN_MANIFEST: RateLimitConfigResource = {
 };
 
 const NONE: readonly Revision[] = [];
+const NO_BYTES = Buffer.alloc(0);
 
 /** One content of a resource. */
 export interface Revision {
@@ -74,7 +75,7 @@ export function foreignRevision(name: string, digest: string): Revision {
     identity: FOREIGN_IDENTITY,
     createdMs: 0,
     domain: "",
-    bytes: Buffer.alloc(0),
+    bytes: NO_BYTES,
     digest,
     sequence: -Infinity,
     manifest: FOREIGN_MANIFEST,

@@ -6,10 +6,10 @@ import { sortedDifferences } from "@weir/common/order/sorted-differences";
 import type { SentRevisions } from "../../pods/pod-revisions.ts";
 import { encodeDeltaResource, encodeHead, encodeRemoved } from "../../snapshot/response-bytes.ts";
 import { isForeign, type Revision } from "../../snapshot/revision.ts";
-import { Snapshot } from "../../snapshot/snapshot.ts";
+import { Snapshot, type SnapshotEdit } from "../../snapshot/snapshot.ts";
 
-/** What a resource costs in a response besides its bytes: name, digest and tags, at most as a rule, in bytes. */
-const RESOURCE_BYTES = 128;
+/** Bytes of a removed name in a response besides the name, at most. */
+const REMOVED_BYTES = 4;
 
 /** More resources than that are copied into one buffer, which streams share. */
 const PIECES_MAX = 16;
@@ -22,9 +22,10 @@ export interface StepOptions {
   readonly owed: ReadonlySet<string>;
   /** Bytes of a response, unless what must be in one is larger. */
   readonly responseMaxBytes: number;
+  /** Bytes of a response in any case. */
   readonly snapshotMaxBytes: number;
-  /** One resource per response, but for those that must be in one. */
-  readonly isSingle: boolean;
+  /** The resources of NACKed responses: they follow all others, one per response but for those that must be in one. */
+  readonly singles: ReadonlySet<string>;
 }
 
 /** One response. */
@@ -47,8 +48,8 @@ const shared = new WeakMap<Snapshot, WeakMap<Snapshot, Map<number, Step>>>();
 
 /** The next response for a pod that holds `held` and should have `target`. */
 export function nextStep(held: SentRevisions, target: Snapshot, options: StepOptions): Step {
-  const { names, owed, responseMaxBytes, isSingle } = options;
-  if (held.names !== undefined || names !== undefined || owed.size > 0 || isSingle)
+  const { names, owed, responseMaxBytes, singles } = options;
+  if (held.names !== undefined || names !== undefined || owed.size > 0 || singles.size > 0)
     return computeStep(held, target, options);
   const byTarget = shared.getOrInsertComputed(held.snapshot, () => new WeakMap<Snapshot, Map<number, Step>>());
   const bySize = byTarget.getOrInsertComputed(target, () => new Map<number, Step>());
@@ -56,28 +57,33 @@ export function nextStep(held: SentRevisions, target: Snapshot, options: StepOpt
 }
 
 function computeStep(held: SentRevisions, target: Snapshot, options: StepOptions): Step {
-  const { names, owed } = options;
-  const { replaced, gone } = differences(held, target, options);
-  const allChanged = replaced.map(([revision]) => revision);
-  const linked = linkedByDomain(replaced, gone);
-  const others = allChanged.filter((revision) => !linked.has(revision));
-  const allRemoved = [...new Set([...gone.map(({ name }) => name), ...owed])].filter(
-    (name) => target.get(name) === undefined,
+  const { names, singles } = options;
+  const lacking = differences(held, target, options);
+  const isRepeated = ({ changed, removed }: Unit): boolean =>
+    changed.some(({ name }) => singles.has(name)) || removed.some((name) => singles.has(name));
+  const { fresh = [], repeated = [] } = Object.groupBy(unitsOf(lacking), (unit) =>
+    isRepeated(unit) ? "repeated" : "fresh",
   );
-  // One by one, what can be sent alone comes first: the pod may NACK the rest again.
-  const isAlone = options.isSingle && others.length > 0;
-  const removed = isAlone ? [] : allRemoved;
-  const changed = isAlone ? others.slice(0, 1) : cut(linked, others, options);
-  const isLast = changed.length === allChanged.length && removed.length === allRemoved.length;
+  // What can be sent alone comes first: the pod may NACK the rest again.
+  const next = repeated.find(({ changed, removed }) => changed.length + removed.length === 1) ?? repeated[0];
+  const taken = cut(fresh.length > 0 || next === undefined ? fresh : [next], options);
+  const changed = taken.flatMap((unit) => unit.changed);
+  const removed = taken.flatMap((unit) => unit.removed);
+  const { replaced, gone, absent } = lacking;
+  const isLast = changed.length === replaced.length && removed.length === gone.length + absent.length;
   // The snapshot itself: pods that have it share it.
   const result = isLast ? { snapshot: target, names } : { snapshot: patch(held, changed, removed), names: undefined };
   return new SharedStep(target.version, { changed, removed, result, isLast });
 }
 
-/** What a pod lacks, with what it holds of the same resources, and what it holds of resources that are gone. */
+/** How what a pod holds differs from what it should have. */
 interface Differences {
+  /** What it lacks, with what it holds of the same resources. */
   readonly replaced: readonly (readonly [revision: Revision, before: Revision | undefined])[];
+  /** What it holds of resources that are gone. */
   readonly gone: readonly Revision[];
+  /** Resources that are owed and do not exist, and that it does not hold. */
+  readonly absent: readonly string[];
 }
 
 function differences(held: SentRevisions, target: Snapshot, { names, owed }: StepOptions): Differences {
@@ -89,51 +95,97 @@ function differences(held: SentRevisions, target: Snapshot, { names, owed }: Ste
     if (after !== undefined) replaced.push([after, before]);
     else if (before !== undefined) gone.push(before);
   }
-  const found = new Set(replaced.map(([{ name }]) => name));
-  for (const name of owed.difference(found)) {
+  const absent: string[] = [];
+  for (const name of owed.difference(new Set([...replaced.map(([{ name }]) => name), ...gone.map(nameOf)]))) {
     const revision = target.get(name);
-    if (revision !== undefined && wants(name)) replaced.push([revision, revision]);
+    if (revision === undefined) absent.push(name);
+    else if (wants(name) && !isForeign(revision)) replaced.push([revision, revision]);
   }
-  return { replaced, gone };
+  return { replaced, gone, absent };
 }
 
 function nameOf({ name }: Revision): string {
   return name;
 }
 
-/** The first part of what changed: as much as a response may hold. */
-function cut(
-  linked: Iterable<Revision>,
-  others: Iterable<Revision>,
-  { responseMaxBytes, snapshotMaxBytes }: StepOptions,
-): readonly Revision[] {
-  const taken: Revision[] = [];
-  let bytes = 0;
-  const take = (revisions: Iterable<Revision>, maxBytes: number): void => {
-    for (const revision of revisions) {
-      bytes += revision.bytes.length + RESOURCE_BYTES;
-      if (bytes > maxBytes && taken.length > 0) return;
-      taken.push(revision);
-    }
-  };
-  take(linked, snapshotMaxBytes);
-  take(others, responseMaxBytes);
-  return taken;
+/** What must be in one response. */
+interface Unit {
+  readonly changed: Revision[];
+  readonly removed: string[];
 }
 
 /**
- * The resources that change their domain, or take over one that is given up: in one response with what is removed,
- * so that no domain has two owners or none in between.
+ * What differs, in units: what gives up a domain and what takes it over are in one, so that no domain has two owners or
+ * none in between. These come first.
  */
-function linkedByDomain(replaced: Differences["replaced"], gone: Differences["gone"]): ReadonlySet<Revision> {
-  const moved = replaced.filter(([revision, before]) => before !== undefined && before.domain !== revision.domain);
-  const freed = [...gone, ...moved.flatMap(([, before]) => before ?? [])];
-  if (freed.length === 0) return new Set();
+function unitsOf({ replaced, gone, absent }: Differences): readonly Unit[] {
+  const moved = replaced.flatMap(([revision, before]) =>
+    before === undefined || before.domain === revision.domain ? [] : { from: before, to: revision },
+  );
+  const freed = [...gone, ...moved.map(({ from }) => from)];
   // The domain of a revision that this replica does not know may be that of any other resource.
   const isAnyFreed = freed.some(isForeign);
   const domains = new Set(freed.map(({ domain }) => domain));
-  const takers = replaced.filter(([{ domain }, before]) => before === undefined && (isAnyFreed || domains.has(domain)));
-  return new Set([...moved, ...takers].map(([revision]) => revision));
+  const joined = new Map<string, string>();
+  const rootOf = (domain: string): string => {
+    let root = domain;
+    for (let next = joined.get(root); next !== undefined; next = joined.get(root)) root = next;
+    return root;
+  };
+  for (const { from, to } of moved) {
+    const [left, right] = [rootOf(from.domain), rootOf(to.domain)];
+    if (left !== right) joined.set(left, right);
+  }
+  const linked = new Map<string, Unit>();
+  const unitOf = ({ domain }: Revision): Unit =>
+    linked.getOrInsertComputed(isAnyFreed ? "" : rootOf(domain), () => ({ changed: [], removed: [] }));
+  for (const revision of gone) unitOf(revision).removed.push(revision.name);
+  const others: Unit[] = absent.map((name) => ({ changed: [], removed: [name] }));
+  for (const [revision, before] of replaced) {
+    const isTaker = before === undefined && (isAnyFreed || domains.has(revision.domain));
+    const isMoved = before !== undefined && before.domain !== revision.domain;
+    if (isTaker || isMoved) unitOf(revision).changed.push(revision);
+    else others.push({ changed: [revision], removed: [] });
+  }
+  return [...linked.values(), ...others];
+}
+
+/** The first units, as many as a response may hold; of one that no response may hold a part. */
+function cut(units: readonly Unit[], { responseMaxBytes, snapshotMaxBytes }: StepOptions): readonly Unit[] {
+  const taken: Unit[] = [];
+  let bytes = 0;
+  for (const unit of units) {
+    bytes += sum(unit.changed, bytesOf) + sum(unit.removed, removedBytesOf);
+    if (bytes > responseMaxBytes && taken.length > 0) break;
+    taken.push(bytes > snapshotMaxBytes ? partOf(unit, snapshotMaxBytes) : unit);
+  }
+  return taken;
+}
+
+/** Removals first: then a domain may be without an owner until the next response, but never has two. */
+function partOf({ changed, removed }: Unit, maxBytes: number): Unit {
+  let bytes = 0;
+  const fits = (more: number): boolean => {
+    const isFirst = bytes === 0;
+    bytes += more;
+    return isFirst || bytes <= maxBytes;
+  };
+  return {
+    removed: removed.filter((name) => fits(removedBytesOf(name))),
+    changed: changed.filter((revision) => fits(bytesOf(revision))),
+  };
+}
+
+function bytesOf(revision: Revision): number {
+  return sum(encodeDeltaResource(revision), ({ length }) => length);
+}
+
+function removedBytesOf(name: string): number {
+  return Buffer.byteLength(name) + REMOVED_BYTES;
+}
+
+function sum<Element>(elements: readonly Element[], sizeOf: (element: Element) => number): number {
+  return elements.reduce((total, element) => total + sizeOf(element), 0);
 }
 
 function heldRevisions({ snapshot, names }: SentRevisions): readonly Revision[] {
@@ -141,10 +193,12 @@ function heldRevisions({ snapshot, names }: SentRevisions): readonly Revision[] 
 }
 
 function patch(held: SentRevisions, changed: readonly Revision[], removed: readonly string[]): Snapshot {
-  const byName = new Map(heldRevisions(held).map((revision) => [revision.name, revision]));
-  for (const name of removed) byName.delete(name);
-  for (const revision of changed) byName.set(revision.name, revision);
-  return new Snapshot([...byName.values()].toSorted((left, right) => compareCodeUnits(left.name, right.name)));
+  const base = held.names === undefined ? held.snapshot : new Snapshot(heldRevisions(held));
+  const edits: readonly SnapshotEdit[] = [
+    ...removed.map((name) => ({ name, revision: undefined })),
+    ...changed.map((revision) => ({ name: revision.name, revision })),
+  ];
+  return base.edited(edits.toSorted((left, right) => compareCodeUnits(left.name, right.name)));
 }
 
 class SharedStep implements Step {

@@ -225,6 +225,73 @@ describe("AdsServer in the incremental variant", () => {
     expect(namesOf(await client.response(6))).toEqual(["default/a"]);
   });
 
+  it("case 41: answers names that come with a NACK, and sends again what it was to send with it", async () => {
+    const { connect } = await serve(snapshotOf(A, B, { name: "c", domain: "gamma" }));
+    const client = connect({ names: ["default/a", "default/b"], answer: () => undefined });
+    const nack = async (number: number, message: string, names: { add?: string[]; drop?: string[] } = {}) => {
+      const { nonce } = await client.response(number);
+      client.request({
+        responseNonce: nonce,
+        errorDetail: { message },
+        resourceNamesSubscribe: names.add ?? [],
+        resourceNamesUnsubscribe: names.drop ?? [],
+      });
+      return namesOf(await client.response(number + 1));
+    };
+    expect(await nack(1, "no", { drop: ["default/a"] })).toEqual(["default/b"]);
+    expect(await nack(2, "no", { drop: ["default/b"], add: ["default/c"] })).toEqual(["default/c"]);
+    client.request({ responseNonce: (await client.response(3)).nonce });
+    client.request({ resourceNamesSubscribe: ["default/a", "default/c"] });
+    expect(namesOf(await client.response(4))).toEqual(["default/a", "default/c"]);
+    expect(await nack(4, "default/a: no")).toEqual(["default/c"]);
+  });
+
+  it("sends no resource without content: a client that asks again for one that no replica keeps is sent nothing of it", async () => {
+    const { connect } = await serve(snapshotOf(A, B));
+    const held = new Map([["default/a", "unknown"]]);
+    const answer = ({ resources }: DeltaDiscoveryResponse): string =>
+      resources.some(({ name }) => name === "default/a") ? "default/a: no" : "";
+    const client = connect({ held, answer });
+    await client.response(2);
+    client.request({ resourceNamesSubscribe: ["default/a", "default/b"] });
+    await client.response(3);
+    expect(client.arrivals.slice(1).map(({ response }) => namesOf(response))).toEqual([["default/b"], ["default/b"]]);
+  });
+
+  it.each([
+    [
+      "subscribes to more names than are allowed, over many requests",
+      (client: DeltaPod, names: string[]) => {
+        for (let count = 0; count < 2; count += 1)
+          client.request({ resourceNamesSubscribe: names.slice(0, 6000).map((name) => `${name}-${count}`) });
+      },
+    ],
+    [
+      "drops more names than are allowed that it may have",
+      (client: DeltaPod, names: string[]) => {
+        for (let count = 0; count < 3; count += 1) {
+          const some = names.slice(0, 4000).map((name) => `${name}-${count}`);
+          client.request({ resourceNamesSubscribe: some });
+          client.request({ resourceNamesUnsubscribe: some });
+        }
+      },
+    ],
+    [
+      "holds more than fits into any snapshot",
+      (client: DeltaPod, names: string[]) => {
+        client.request({ initialResourceVersions: Object.fromEntries(names.map((name) => [name, ""])) });
+      },
+    ],
+  ])("ends the stream of a client that %s", async (_what, act) => {
+    const { connect } = await serve(snapshotOf(A));
+    const client = connect({ names: ["*"], answer: () => undefined });
+    act(
+      client,
+      Array.from({ length: 100_001 }, (_, index) => index.toString(36)),
+    );
+    await eventually("the end of the stream", () => expect(client.status).toBe(3));
+  });
+
   it("tries the revisions of a namespace one by one after 8 NACKs in it, and sends the rest meanwhile", async () => {
     const texts = Array.from({ length: 9 }, (_, index) => ({ name: `n${index}`, domain: `n${index}` }));
     const { publish, connect } = await serve(snapshotOf(...texts));

@@ -3,10 +3,11 @@
 import type { DeltaDiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
-import type { SentRevisions } from "../../pods/pod-revisions.ts";
+import { revisionIn, type SentRevisions } from "../../pods/pod-revisions.ts";
 import { foreignRevision, type Revision } from "../../snapshot/revision.ts";
 import { Snapshot } from "../../snapshot/snapshot.ts";
 import { nextStep, NOTHING, type Step } from "./delta-step.ts";
+import { NAMES_MAX, tooManyNames } from "./request-violation.ts";
 import { type DueResponse, type Meaning, nackText, type Variant } from "./variant.ts";
 
 /** Bytes of a response until the pod has everything for the first time: it loads one while it reads the next. */
@@ -15,9 +16,13 @@ const START_RESPONSE_BYTES = 256 * 1024;
 /** All resources, in a list of names. */
 const WILDCARD = "*";
 
+const NO_NAMES: ReadonlySet<string> = new Set();
+
 interface SentStep {
   readonly step: Step;
   readonly nonce: string;
+  /** The names in it that were owed. */
+  readonly owed: ReadonlySet<string>;
   readonly isAnswered: boolean;
 }
 
@@ -35,16 +40,18 @@ export class DeltaVariant implements Variant {
   #held = NOTHING;
   /** What the pod subscribes to: all, and names beyond that; undefined before its first request. */
   #subscription: { readonly isWildcard: boolean; readonly names: ReadonlySet<string> } | undefined;
-  #owed = new Set<string>();
+  #owed = NO_NAMES;
   #sent: SentStep | undefined;
+  /** The step to a snapshot, until the next request or response: it is asked for again when it may be sent. */
+  #due: { readonly snapshot: Snapshot; readonly step: Step } | undefined;
   /** The version that the pod would have if it had not NACKed the last response. */
   #nackedVersion: string | undefined;
   /** Whether the pod has ACKed a response on this stream. */
   #hasAcked = false;
   /** Whether the pod has had everything once. */
   #hasStarted = false;
-  /** Since a NACK, until the pod has everything that it can have. */
-  #isSingle = false;
+  /** The resources of responses that it NACKed, until it has everything that it can have. */
+  #singles = NO_NAMES;
 
   constructor(deps: DeltaDeps) {
     this.#deps = deps;
@@ -63,28 +70,30 @@ export class DeltaVariant implements Variant {
   }
 
   receive(request: DeltaDiscoveryRequest): Meaning {
+    this.#due = undefined;
     const meaning = this.#answer(request);
     if (this.#subscription === undefined) this.#held = this.#heldOf(request.initialResourceVersions);
     this.#subscribe(request);
+    const names = Math.max(this.#subscription?.names.size ?? 0, this.#owed.size);
+    if (names > NAMES_MAX) return { kind: "violation", message: tooManyNames("the subscription", names) };
     return meaning;
   }
 
   next(snapshot: Snapshot): DueResponse | undefined {
     const { wants } = this;
     if (wants === undefined || this.#sent?.isAnswered === false) return undefined;
-    const { snapshotMaxBytes, startResponseBytes = START_RESPONSE_BYTES } = this.#deps;
-    const step = nextStep(this.#held, snapshot, {
-      names: wants === "all" ? undefined : wants,
-      owed: this.#owed,
-      responseMaxBytes: this.#hasStarted ? snapshotMaxBytes : Math.min(startResponseBytes, snapshotMaxBytes),
-      snapshotMaxBytes,
-      isSingle: this.#isSingle,
-    });
+    if (this.#due?.snapshot !== snapshot) this.#due = { snapshot, step: this.#stepTo(snapshot, wants) };
+    const { step } = this.#due;
     const { version } = step.result.snapshot;
     const isEmpty = step.changed.length === 0 && step.removed.length === 0;
-    if (isEmpty) this.#complete(step.result);
+    const isNacked = version === this.#nackedVersion;
+    if (isEmpty) {
+      this.#complete(step.result);
+      // What it NACKed before is sent again if it is published again.
+      if (!isNacked) this.#nackedVersion = undefined;
+    }
     // A pod that lacks nothing is sent one response, too: its ACK reports what it has.
-    if (version === this.#nackedVersion || (isEmpty && this.#hasAcked)) return undefined;
+    if (isNacked || (isEmpty && this.#hasAcked)) return undefined;
     return {
       version,
       get pieces() {
@@ -94,18 +103,33 @@ export class DeltaVariant implements Variant {
     };
   }
 
+  #stepTo(snapshot: Snapshot, wants: "all" | ReadonlySet<string>): Step {
+    const { snapshotMaxBytes, startResponseBytes = START_RESPONSE_BYTES } = this.#deps;
+    return nextStep(this.#held, snapshot, {
+      names: wants === "all" ? undefined : wants,
+      owed: this.#owed,
+      responseMaxBytes: this.#hasStarted ? snapshotMaxBytes : Math.min(startResponseBytes, snapshotMaxBytes),
+      snapshotMaxBytes,
+      singles: this.#singles,
+    });
+  }
+
   #answer({ responseNonce, errorDetail }: DeltaDiscoveryRequest): Meaning {
     const sent = this.#sent;
     if (sent === undefined) return { kind: "subscribe" };
     if (responseNonce === "") return { kind: "update" };
     if (responseNonce !== sent.nonce) return { kind: "stale" };
     if (sent.isAnswered) return { kind: "update" };
-    const { changed, result, isLast } = sent.step;
+    const { changed, removed, result, isLast } = sent.step;
     this.#sent = { ...sent, isAnswered: true };
     if (errorDetail !== undefined) {
-      this.#isSingle = true;
+      const names = new Set(changed.map(nameOf));
+      this.#singles = this.#singles.union(names).union(new Set(removed));
+      // All others it lacks anyway.
+      this.#owed = this.#owed.union(
+        new Set([...sent.owed].filter((name) => revisionIn(this.#held, name) !== undefined)),
+      );
       this.#nackedVersion = result.snapshot.version;
-      const names = new Set(changed.map(({ name }) => name));
       return { kind: "nack", sent: { ...result, names }, message: nackText(errorDetail.message) };
     }
     this.#hasAcked = true;
@@ -118,22 +142,24 @@ export class DeltaVariant implements Variant {
   /** Takes the changes of a subscription, also those of a stale request. */
   #subscribe({ resourceNamesSubscribe, resourceNamesUnsubscribe }: DeltaDiscoveryRequest): void {
     const names = new Set(this.#subscription?.names);
+    const owed = new Set(this.#owed);
     let isWildcard = this.#subscription?.isWildcard ?? resourceNamesSubscribe.length === 0;
     for (const name of resourceNamesSubscribe) {
       if (name === WILDCARD) isWildcard = true;
       else {
         names.add(name);
-        this.#owed.add(name);
+        owed.add(name);
       }
     }
     for (const name of resourceNamesUnsubscribe) {
       if (name === WILDCARD) isWildcard = false;
-      else if (names.delete(name) && isWildcard) this.#owed.add(name); // The client may have dropped it.
+      else if (names.delete(name) && isWildcard) owed.add(name); // The client may have dropped it.
     }
+    // Other names are other content, also where the version is that of a response that it NACKed.
+    if (resourceNamesSubscribe.length + resourceNamesUnsubscribe.length > 0) this.#nackedVersion = undefined;
     this.#subscription = { isWildcard, names };
-    if (isWildcard) return;
-    this.#owed = this.#owed.intersection(names);
-    this.#held = { ...this.#held, names: this.#held.names?.intersection(names) ?? names };
+    this.#owed = isWildcard ? owed : owed.intersection(names);
+    if (!isWildcard) this.#held = { ...this.#held, names: this.#held.names?.intersection(names) ?? names };
   }
 
   /** What the pod holds from a stream before: revisions that this replica keeps, and others. */
@@ -150,13 +176,21 @@ export class DeltaVariant implements Variant {
   #complete(result: SentRevisions): void {
     this.#held = result;
     this.#hasStarted = true;
-    this.#isSingle = false;
+    this.#singles = NO_NAMES;
   }
 
   #afterSending(step: Step, nonce: string): void {
-    this.#sent = { step, nonce, isAnswered: false };
-    if (this.#owed.size === 0) return; // As a rule: a response may have thousands of resources.
-    for (const { name } of step.changed) this.#owed.delete(name);
-    for (const name of step.removed) this.#owed.delete(name);
+    this.#due = undefined;
+    // As a rule nothing is owed, and a response may have thousands of resources.
+    const isAnyOwed = this.#owed.size > 0;
+    const owed = isAnyOwed
+      ? this.#owed.intersection(new Set([...step.changed.map(nameOf), ...step.removed]))
+      : NO_NAMES;
+    if (isAnyOwed) this.#owed = this.#owed.difference(owed);
+    this.#sent = { step, nonce, owed, isAnswered: false };
   }
+}
+
+function nameOf({ name }: Revision): string {
+  return name;
 }

@@ -110,6 +110,14 @@ describe.each(VARIANTS)("PodStream ($kind) after a NACK that names a resource", 
     expect(pod.rules).toBe("a=1 b=2");
   });
 
+  it("sends it again when it was taken back meanwhile, and reports the NACK again", () => {
+    const { publisher, pod } = podWith(kind, limits(1));
+    pod.refuses = ["a=2"];
+    for (const published of [limits(2), limits(1), limits(2)]) publisher.publish(published);
+    expect(pod.sent).toEqual(["a=1", "a=2", "a=2"]);
+    expect(syncStatusOf(pod.state, limits(2).version)).toBe("rejected");
+  });
+
   it("sends everything else when that changed too, under another version than the published one", () => {
     const { publisher, pod } = podWith(kind, limits(1, 1));
     pod.refuses = ["a=2"];

@@ -111,7 +111,9 @@ export class PodStream {
       pod.log.debug("Ignored a request for another type", { type: request.typeUrl });
       return undefined;
     }
-    this.#report(pod, this.#variant.receive(request));
+    const meaning = this.#variant.receive(request);
+    if (meaning.kind === "violation") return meaning.message;
+    this.#report(pod, meaning);
     this.#send();
     return undefined;
   }
@@ -180,7 +182,7 @@ export class PodStream {
     return new Heartbeat({ send, hung: (waitedMs) => channel.hung(waitedMs) }, this.#options.heartbeat);
   }
 
-  #report({ report, log, answers }: KnownPod, meaning: Meaning): void {
+  #report({ report, log, answers }: KnownPod, meaning: Exclude<Meaning, { readonly kind: "violation" }>): void {
     switch (meaning.kind) {
       case "ack": {
         const { version } = meaning.sent.snapshot;

@@ -2,8 +2,11 @@
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { namesIn, type PodRequest } from "./variant.ts";
 
-/** Most names that one request may list; pods list none. */
-const NAMES_MAX = 10_000;
+/** Most names that one request or subscription may list; pods list none. */
+export const NAMES_MAX = 10_000;
+
+/** Most resources that a pod may say it holds: each takes memory until the pod answers. 4 MiB have room for fewer. */
+const HELD_MAX = 100_000;
 
 /**
  * `aggregated`: requests name their type, and may name others than ours; `single-type`: ours is
@@ -23,6 +26,13 @@ export function violationOf(request: PodRequest, kind: StreamKind): string | und
   if (typeUrl === "" && kind !== "single-type") return "type_url is missing: it is required on an aggregated stream";
   if (kind === "single-type" && !isRateLimitConfig(typeUrl))
     return `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing on this stream`;
-  if (names > NAMES_MAX) return `resource_names holds ${names} names, at most ${NAMES_MAX} are allowed`;
+  if (names > NAMES_MAX) return tooManyNames("resource_names", names);
+  const held = "initialResourceVersions" in request ? Object.keys(request.initialResourceVersions).length : 0;
+  if (held > HELD_MAX) return tooManyNames("initial_resource_versions", held, HELD_MAX);
   return undefined;
+}
+
+/** The text for a list or subscription with too many names. */
+export function tooManyNames(field: string, names: number, max = NAMES_MAX): string {
+  return `${field} holds ${names} names, at most ${max} are allowed`;
 }

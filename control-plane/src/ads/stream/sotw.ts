@@ -22,7 +22,7 @@ export interface TypeState {
   readonly sent: SentResponse | undefined;
   /** The response that the client ACKed last, which it serves. */
   readonly acked: SentRevisions | undefined;
-  /** The response that the client NACKed last, unless it has ACKed one since. */
+  /** The response that the client NACKed last; undefined once it has ACKed another, or has what it should have. */
   readonly nacked: SentRevisions | undefined;
   /** What the client subscribed to since, and must be sent even if it did not change. */
   readonly owed: "all" | ReadonlySet<string>;
@@ -124,6 +124,10 @@ export class SotwVariant implements Variant {
   }
 
   next(snapshot: Snapshot): DueResponse | undefined {
+    const { nacked, ...state } = this.#state;
+    // What it NACKed before is sent again if it is published again.
+    if (nacked !== undefined && !nextResponse({ ...state, nacked: undefined }, snapshot).send)
+      this.#state = { ...state, nacked: undefined };
     const next = nextResponse(this.#state, snapshot);
     if (!next.send) return undefined;
     const { names } = next;

@@ -32,7 +32,9 @@ export type Meaning =
   /** NACKs the last response; the names are those of the resources in it, undefined for all. */
   | { readonly kind: "nack"; readonly sent: SentRevisions; readonly message: string }
   /** Comes after the answer to the last response, or is no answer: it can only change the names. */
-  | { readonly kind: "update" };
+  | { readonly kind: "update" }
+  /** Breaks the rules of the protocol, and ends the stream. */
+  | { readonly kind: "violation"; readonly message: string };
 
 /** A response to send. */
 export interface DueResponse {
