@@ -30,10 +30,13 @@ export class RecordingListener implements ConfigListener {
   configs: readonly RateLimitConfigModel[] = [];
   readonly accepted: string[] = [];
   readonly errors: string[] = [];
+  /** How many sets it was given. */
+  given = 0;
   /** Awaited before a set is active. */
   delay: Promise<void> | undefined;
 
   async apply(configs: readonly RateLimitConfigModel[]): Promise<ConfigError | undefined> {
+    this.given += 1;
     await this.delay;
     const [problem] = findSetProblems(configs, { mergeDomains: false });
     if (problem !== undefined) {

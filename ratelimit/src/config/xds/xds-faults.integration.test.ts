@@ -156,6 +156,30 @@ describe("XdsSource", () => {
     });
   });
 
+  it("what becomes active after its stream broke is named by a further stream, also where the server has gone back", async () => {
+    const loading = Promise.withResolvers<void>();
+    // As go-control-plane: a client that names the present version is sent nothing.
+    const server = await openServer(async ({ hasReceived, respond, stream, socket }, number) => {
+      await hasReceived(1);
+      respond();
+      if (number === 0) {
+        stream.write(responseFrame("v1", [rateLimitConfig("a")]));
+        await hasReceived(2);
+        listener.delay = loading.promise;
+        stream.write(responseFrame("v2", [rateLimitConfig("b")]));
+        await listener.until(() => listener.given === 2);
+        socket.destroy();
+      } else if (server.streams[number]?.requests[0]?.versionInfo !== "v1")
+        stream.write(responseFrame("v1", [rateLimitConfig("a")]));
+    });
+    await start(server.port);
+    await server.until(() => server.streams[1]?.requests.length === 1);
+    expect(server.streams[1]?.requests[0]?.versionInfo).toBe("v1");
+    loading.resolve();
+    await listener.until(() => listener.accepted.join() === "a,b,a");
+    expect(server.streams[2]?.requests[0]?.versionInfo).toBe("v2");
+  });
+
   it("the page of a proxy instead of gRPC is logged, and the client retries", async () => {
     const server = await openServer(async ({ hasReceived, respond, stream }, number) => {
       await hasReceived(1);

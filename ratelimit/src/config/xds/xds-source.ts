@@ -231,10 +231,18 @@ export class XdsSource implements ConfigSource {
         : undefined;
     if (invalid !== undefined) listener.reject(invalid);
     const error = content.kind === "configs" ? await listener.apply(content.configs, content) : invalid;
-    // The next stream gets it again: it has named what was held before.
-    if (stream !== this.#stream || this.#isStopped) return;
-    if (content.kind === "configs" && error === undefined) this.#ack(response, content);
-    else if (error !== undefined) this.#nack(response, error);
+    if (this.#isStopped) return;
+    const isOpen = stream === this.#stream;
+    if (content.kind === "configs" && error === undefined) {
+      this.#keep(content);
+      if (isOpen) this.#ack(response, content);
+      else if (this.#stream !== undefined) this.reload(); // That stream has named what was active before.
+    } else if (isOpen && error !== undefined) this.#nack(response, error);
+  }
+
+  #keep({ version, held }: ConfigsContent): void {
+    if (held !== undefined) this.#held = held;
+    this.#ackedVersion = version;
   }
 
   async #contentOf(response: AdsResponse): Promise<Content> {
@@ -253,10 +261,8 @@ export class XdsSource implements ConfigSource {
     return { kind: "configs", configs, version, held, isPartial };
   }
 
-  #ack(response: AdsResponse, { version, held, configs: { length: resources } }: ConfigsContent): void {
+  #ack(response: AdsResponse, { version, configs: { length: resources } }: ConfigsContent): void {
     clearTimeout(this.#nackTimer); // That NACK would be out of date.
-    if (held !== undefined) this.#held = held;
-    this.#ackedVersion = version;
     this.#nackedContent = undefined;
     // Go-control-plane counts what was in a NACKed response as received: only a new stream with the versions that
     // are held brings the rest. Servers with heartbeats are Weir's, which do not.
