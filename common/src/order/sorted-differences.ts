@@ -23,8 +23,12 @@ export function* sortedDifferences<T>(
 ): Generator<Difference<T>> {
   let [left, right] = [0, 0];
   for (;;) {
+    // As a rule: to compare thousands of elements takes longer.
+    while (left < before.length && before[left] === after[right]) {
+      left += 1;
+      right += 1;
+    }
     const [was, is] = [before[left], after[right]];
-    // As a rule: to compare thousands of names takes longer.
     if (was !== undefined && is !== undefined && isSame(was, is)) {
       left += 1;
       right += 1;

@@ -206,9 +206,11 @@ export class Publisher implements Part {
       const known = this.#present.get(resource.key);
       const served = this.#servedRevision(resource);
       // As a rule: thousands of equal ones are garbage after each edit.
-      const isSame = known?.resource === resource && isSamePublished(known.served, served);
-      applicants.push(isSame ? known : { resource, revision: this.#revisions.current(resource), served });
-      yield;
+      if (known?.resource === resource && isSamePublished(known.served, served)) applicants.push(known);
+      else {
+        applicants.push({ resource, revision: this.#revisions.current(resource), served });
+        yield; // To serialise a revision takes a while.
+      }
     }
     return applicants;
   }
