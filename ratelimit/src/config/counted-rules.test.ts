@@ -1,23 +1,25 @@
 // The counters of compiled rules in the statistics store, by the conformance cases.
+import { Random } from "@weir/harness/processes/random";
+import { inOneGo } from "@weir/limits/model/in-one-go";
+import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
 import { configuration, CONFIGURATION_B, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
+import { pathsOf } from "@weir/limits/rules/limit-paths";
 import { describe, expect, it } from "vitest";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { compileCountedRules } from "./counted-rules.ts";
+import { compileCountedRules, type CountedRules, countedRulesSteps, dropStatisticsSteps } from "./counted-rules.ts";
+
+/** The names of the statistics of all rules in the store. */
+function rulesIn(statistics: StatisticsStore): string[] {
+  const names: string[] = [];
+  statistics.walkRules(({ prefix }) => names.push(prefix)).toArray();
+  return names.toSorted();
+}
 
 describe("compileCountedRules()", () => {
   it("compileCountedRules() makes the counters of every rule at zero, those of unlimited rules too", () => {
     const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
     compileCountedRules([CONFIGURATION_B], statistics);
-    const names: string[] = [];
-    statistics
-      .walk({
-        counter: () => undefined,
-        rule: ({ prefix }) => names.push(prefix),
-        gauge: () => undefined,
-        timer: () => undefined,
-      })
-      .toArray();
-    expect(names.toSorted()).toEqual(
+    expect(rulesIn(statistics)).toEqual(
       [
         "ratelimit.service.rate_limit.test-domain.key1_value1.subkey1",
         "ratelimit.service.rate_limit.test-domain.key1_value1.subkey1_subvalue1",
@@ -95,5 +97,62 @@ describe("compileCountedRules()", () => {
     const first = rules?.override(entries("key1=value1", "subkey1=something"), { requestsPerUnit: 10, unit: 4 });
     const second = rules?.override(entries("key1=value1", "subkey1=something_else"), { requestsPerUnit: 42, unit: 3 });
     expect(second?.attachment).not.toBe(first?.attachment);
+  });
+});
+
+describe("dropStatisticsSteps()", () => {
+  const LIMITS = [limit(5, "second", { name: "c" }), limit(100, "minute", { name: "d" })];
+
+  /** Rules whose paths are often those of rules of other levels and domains. */
+  function randomLevel(random: Random, depth = 0): readonly DescriptorModel[] {
+    return ["b", "c", "d", "b.c", "c.d"]
+      .filter(() => random.oneIn(2))
+      .map((key) =>
+        descriptor({
+          key,
+          ...random.pick([{}, { rateLimit: limit(1, "day") }, { rateLimits: LIMITS }]),
+          descriptors: depth < 2 && random.oneIn(3) ? randomLevel(random, depth + 1) : [],
+        }),
+      );
+  }
+
+  it("dropStatisticsSteps() leaves the statistics of the rules of the set after, and no others, over random edits", () => {
+    const random = new Random(1);
+    const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
+    let configs: readonly RateLimitConfigModel[] = [];
+    let before: CountedRules | undefined;
+    for (let edit = 0; edit < 500; edit++) {
+      configs = ["a", "a.b", "a.b.c", "a.c"]
+        .filter(() => !random.oneIn(4))
+        .map((domain) => {
+          const known = random.oneIn(2) ? configs.find((config) => config.domain === domain) : undefined;
+          return known ?? configuration(domain, randomLevel(random));
+        });
+      const after = inOneGo(countedRulesSteps(configs, statistics, before));
+      inOneGo(dropStatisticsSteps(statistics, before, after));
+      const paths = [...after.all()].flatMap(({ rules }) => rules.flatMap(pathsOf));
+      const names = [...new Set(paths)].map((path) => `ratelimit.service.rate_limit.${path}`);
+      expect(rulesIn(statistics)).toEqual(names.toSorted());
+      before = after;
+    }
+  });
+
+  it("dropStatisticsSteps() looks for a domain once, however many of its rules are gone", () => {
+    const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
+    const config = (name: string): RateLimitConfigModel =>
+      configuration(
+        "d",
+        Array.from({ length: 1000 }, (_, index) => descriptor({ key: `${name}${index}`, rateLimit: limit(1, "day") })),
+      );
+    const before = compileCountedRules([config("old")], statistics);
+    const after = inOneGo(countedRulesSteps([config("new")], statistics, before));
+    const sought: string[] = [];
+    const domain: CountedRules["domain"] = (name) => {
+      sought.push(name);
+      return after.domain(name);
+    };
+    inOneGo(dropStatisticsSteps(statistics, before, { ...after, domain }));
+    expect(sought).toEqual(["d"]);
+    expect(rulesIn(statistics)).toHaveLength(1000);
   });
 });

@@ -28,37 +28,27 @@ export function countedRulesSteps(
   before?: CountedRules,
 ): Generator<undefined, CountedRules> {
   const attach = {
-    rule: (path: string, limit?: string) => statistics.rule(path, limit),
+    rule: (path: string, limit?: string) => statistics.addRule(path, limit),
     dynamic: (key: string, path: string, limit?: string) =>
       statistics.dynamicRule(key, path, limit) ?? statistics.rule(path, limit),
   };
   return compileSteps(configs, attach, before);
 }
 
-/** Drops the statistics of rules that are in the set before and not in the one after it, in steps. */
+/**
+ * Drops the statistics of rules that are in the set before and not in the one after it, in steps. Call it once for each
+ * set: the store counts the rules of a path, because that of `c` in the domain `a.b` is that of `b.c` in the domain `a`.
+ */
 export function* dropStatisticsSteps(
   statistics: StatisticsStore,
   before: CountedRules | undefined,
   after: CountedRules,
 ): Generator<undefined, void> {
   for (const rules of before?.all() ?? []) {
-    const present = after.domain(rules.domain);
-    if (present === rules) continue;
-    const kept = new Set<string>();
-    for (const rule of present?.rules ?? []) {
-      for (const path of pathsOf(rule)) kept.add(path);
-      yield;
-    }
+    if (after.domain(rules.domain) === rules) continue;
     for (const rule of rules.rules) {
-      for (const path of pathsOf(rule)) if (!kept.has(path) && !isElsewhere(after, path)) statistics.dropRule(path);
+      for (const path of pathsOf(rule)) statistics.dropRule(path);
       yield;
     }
   }
-}
-
-/** Whether a rule of any domain has the path: the domain `a.b` with `c` has that of the domain `a` with `b.c`. */
-function isElsewhere(rules: CountedRules, path: string): boolean {
-  for (let at = path.indexOf("."); at !== -1; at = path.indexOf(".", at + 1))
-    if (rules.domain(path.slice(0, at))?.rules.some((rule) => pathsOf(rule).includes(path)) === true) return true;
-  return false;
 }

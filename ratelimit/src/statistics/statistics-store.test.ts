@@ -64,6 +64,16 @@ describe("StatisticsStore", () => {
     expect(store.rule("d.b")).not.toBe(gone);
   });
 
+  it("dropRule() keeps the counters of a key that another rule has", () => {
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
+    const counters = store.addRule("a.b.c");
+    expect(store.addRule("a.b.c")).toBe(counters);
+    store.dropRule("a.b.c");
+    expect(store.rule("a.b.c")).toBe(counters);
+    store.dropRule("a.b.c");
+    expect(ruleNames(store)).toEqual([]);
+  });
+
   it("rule() gives two keys the same counters when cleaning makes their names equal, until both are dropped", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
     expect(store.rule("d.a:b")).toBe(store.rule("d.a|b"));

@@ -47,10 +47,10 @@ export class StatisticsStore {
   readonly #collectors = new Set<() => Promise<void>>();
   readonly #droppedKeys: StatisticsCounter;
   /**
-   * Counters of rules by key as configured; several keys may share counters, because cleaning makes
-   * them equal.
+   * Counters of rules by key as configured, with the number of rules that have the key; several keys
+   * may share counters, because cleaning makes them equal.
    */
-  readonly #rules = new Map<string, RuleStatistics>();
+  readonly #rules = new Map<string, { readonly counters: RuleStatistics; rules: number }>();
   /**
    * The same by key with request values. Together with `#dynamicCounters` never larger than the
    * limit.
@@ -95,13 +95,23 @@ export class StatisticsStore {
    * limits with the name of that, in which the key ends.
    */
   rule(key: string, limit?: string): RuleStatistics {
-    return this.#rules.getOrInsertComputed(key, () => this.#countersOf(key, { path: key, isDynamic: false, limit }));
+    return this.#ruleOf(key, limit).counters;
   }
 
-  /** Drops the counters of a rule that there is no more. */
+  /** The same for one more rule with this key, which rules of several domains can have. */
+  addRule(key: string, limit?: string): RuleStatistics {
+    const known = this.#ruleOf(key, limit);
+    known.rules += 1;
+    return known.counters;
+  }
+
+  /** Removes a rule, and the counters with the last rule that has the key. */
   dropRule(key: string): void {
-    const counters = this.#rules.get(key);
-    if (counters === undefined) return;
+    const known = this.#rules.get(key);
+    if (known === undefined) return;
+    known.rules -= 1;
+    if (known.rules > 0) return;
+    const { counters } = known;
     this.#rules.delete(key);
     counters.keys -= 1;
     if (counters.keys === 0) this.#byPrefix.delete(counters.prefix);
@@ -113,7 +123,7 @@ export class StatisticsStore {
    * ratelimit.service.stats_keys_dropped has counted it.
    */
   dynamicRule(key: string, path = key, limit?: string): RuleStatistics | undefined {
-    const known = this.#dynamicRules.get(key) ?? this.#rules.get(key);
+    const known = this.#dynamicRules.get(key) ?? this.#rules.get(key)?.counters;
     if (known !== undefined) return known;
     if (!this.#admits(key)) return undefined;
     const counters = this.#countersOf(key, { path, isDynamic: true, limit });
@@ -216,6 +226,13 @@ export class StatisticsStore {
   onTimer(listener: TimerListener): () => void {
     this.#timerListeners.add(listener);
     return () => void this.#timerListeners.delete(listener);
+  }
+
+  #ruleOf(key: string, limit: string | undefined): { readonly counters: RuleStatistics; rules: number } {
+    return this.#rules.getOrInsertComputed(key, () => ({
+      counters: this.#countersOf(key, { path: key, isDynamic: false, limit }),
+      rules: 0,
+    }));
   }
 
   /** The counters of the cleaned name of one more key. */
