@@ -4,6 +4,7 @@ import { dynamicMatch, overrideMatch, type Step } from "./dynamic-match.ts";
 import { findNode, type Level, type RuleNode } from "./level.ts";
 import type { RateLimitConfigModel } from "../model/model.ts";
 import type { Attach, Entry, LimitOverride, Rule, RuleMatch } from "./rule.ts";
+import { lookUp } from "./text-table.ts";
 
 /** What the rules of a domain consist of. */
 export interface DomainParts<Attachment> {
@@ -73,6 +74,19 @@ export class DomainRules<Attachment> {
       level = node.children;
     }
     return steps;
+  }
+
+  /** The nodes with these composites, one of each level in turn, up to the first level without one. */
+  nodes(composites: readonly string[]): readonly RuleNode<Attachment>[] {
+    const nodes: RuleNode<Attachment>[] = [];
+    let level: Level<Attachment> | undefined = this.#root;
+    for (const composite of composites) {
+      const node: RuleNode<Attachment> | undefined = level && lookUp(level.composites, composite);
+      if (node === undefined) break;
+      nodes.push(node);
+      level = node.children;
+    }
+    return nodes;
   }
 }
 

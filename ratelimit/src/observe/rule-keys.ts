@@ -2,7 +2,7 @@
 // ten minutes.
 import type { Entry, Rule } from "@weir/limits/rules/rule";
 import type { Step } from "@weir/limits/rules/dynamic-match";
-import { reachOf } from "@weir/limits/rules/level";
+import { reachOf, type RuleNode } from "@weir/limits/rules/level";
 import { type KeyCounts, type KeySource, mergeCounts, SpaceSaving } from "./space-saving.ts";
 
 /** Length of a pane in seconds: what is read is of this pane and the one before. */
@@ -26,10 +26,13 @@ export interface KeyLevel {
   readonly isShown: boolean;
 }
 
+/** A level of a rule as configured, as far as it decides which values are keys, and by which rights they are shown. */
+type ConfiguredLevel = Pick<RuleNode<unknown>, "composite" | "shareThreshold" | "showValues">;
+
 /** Whether keys of the one levels are keys of the other ones, and shown by the same rights. */
-export function areSameLevels(left: readonly KeyLevel[], right: readonly KeyLevel[]): boolean {
-  const isSame = ({ index, key, isShown }: KeyLevel, other: KeyLevel | undefined): boolean =>
-    other?.index === index && other.key === key && other.isShown === isShown;
+export function areSameLevels(left: readonly ConfiguredLevel[], right: readonly ConfiguredLevel[]): boolean {
+  const isSame = ({ composite, shareThreshold, showValues }: ConfiguredLevel, other?: ConfiguredLevel): boolean =>
+    other?.composite === composite && other.shareThreshold === shareThreshold && other.showValues === showValues;
   return left.length === right.length && left.every((level, at) => isSame(level, right[at]));
 }
 
@@ -74,9 +77,11 @@ interface Pane {
 /** The keys of a rule. */
 export class RuleKeys implements KeySource<KeptKey, readonly Entry[]> {
   readonly domain: string;
-  /** That of the last call; replaced with the levels when the rules change. */
+  /** That of the last call. */
   rule: Rule;
-  levels: readonly KeyLevel[];
+  /** Copies: a node keeps the rules below it in memory, also when they are no longer active. */
+  readonly configured: readonly ConfiguredLevel[];
+  readonly levels: readonly KeyLevel[];
   readonly #capacity: number;
   readonly #createdSeconds: number;
   /** Number of the current pane, and its end. */
@@ -86,12 +91,22 @@ export class RuleKeys implements KeySource<KeptKey, readonly Entry[]> {
   #previous: Pane | undefined;
 
   constructor(
-    of: { readonly domain: string; readonly rule: Rule; readonly levels: readonly KeyLevel[] },
+    of: {
+      readonly domain: string;
+      readonly rule: Rule;
+      readonly configured: readonly ConfiguredLevel[];
+      readonly levels: readonly KeyLevel[];
+    },
     options: { readonly capacity: number; readonly nowSeconds: number },
   ) {
     const { capacity, nowSeconds } = options;
     this.domain = of.domain;
     this.rule = of.rule;
+    this.configured = of.configured.map(({ composite, shareThreshold, showValues }) => ({
+      composite,
+      shareThreshold,
+      showValues,
+    }));
     this.levels = of.levels;
     this.#capacity = capacity;
     this.#createdSeconds = nowSeconds;

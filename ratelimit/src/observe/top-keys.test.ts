@@ -1,4 +1,5 @@
 // The keys that count most, of decisions.
+import type { DescriptorModel } from "@weir/limits/model/model";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { Random } from "@weir/harness/processes/random";
 import { describe, expect, it } from "vitest";
@@ -144,19 +145,47 @@ describe("TopKeys", () => {
     expect(second?.key).toEqual({ values: ["€".repeat(21)], cutFrom: 0 });
   });
 
-  it("has no keys of a rule that has changed until it is used again: its values may be shown to others", () => {
+  it("keeps the keys of a rule when other rules of its domain change, and when its limit does", () => {
     const fixture = open();
-    decide(fixture, 1, "shadow=a");
-    fixture.rules = compileCountedRules(
-      [configuration("shop", [descriptor({ key: "shadow", rateLimit: limit(0, "day") })])],
-      fixture.store,
+    const edit = (...rules: readonly DescriptorModel[]): void => {
+      fixture.rules = compileCountedRules([configuration("shop", rules)], fixture.store);
+    };
+    decide(fixture, 1, "tenant=a", "user=u");
+    edit(descriptor({ key: "new", rateLimit: limit(1, "day") }), ...RULES);
+    expect(list(read(fixture, "shop.tenant_a.user")?.overLimit)).toEqual([["u", 1, 0]]);
+    const rateLimits = [limit(0, "second", { name: "burst" }), limit(0, "hour", { name: "steady" })];
+    edit(
+      descriptor({
+        key: "tenant",
+        value: "a",
+        descriptors: [descriptor({ key: "user", rateLimits })],
+      }),
     );
-    expect(read(fixture, "shop.shadow")).toBeUndefined();
-    decide(fixture, 1, "shadow=b");
-    expect(list(read(fixture, "shop.shadow")?.overLimit)).toEqual([
-      ["a", 1, 0],
-      ["b", 1, 0],
+    expect(list(read(fixture, "shop.tenant_a.user.burst")?.overLimit)).toEqual([["u", 1, 0]]);
+    expect(read(fixture, "shop.tenant_a.user")).toBeUndefined();
+    decide(fixture, 1, "tenant=a", "user=v");
+    expect(list(read(fixture, "shop.tenant_a.user.burst")?.overLimit)).toEqual([
+      ["u", 1, 0],
+      ["v", 1, 0],
     ]);
+    edit(descriptor({ key: "tenant", value: "a", rateLimit: limit(0, "hour") }));
+    expect(read(fixture, "shop.tenant_a.user.burst")).toBeUndefined();
+  });
+
+  it("has no keys of a rule whose levels have changed until it is used again: other values may be shown", () => {
+    const wildcard = descriptor({ key: "shared", value: "x*", rateLimit: limit(0, "hour") });
+    const fixture = open({ configs: [configuration("shop", [wildcard])] });
+    decide(fixture, 1, "shared=xyz");
+    expect(list(read(fixture, "shop.shared_x*")?.overLimit)).toEqual([["xyz", 1, 0]]);
+    for (const edited of [
+      { ...wildcard, showValues: true },
+      { ...wildcard, shareThreshold: true },
+    ]) {
+      fixture.rules = compileCountedRules([configuration("shop", [edited])], fixture.store);
+      expect(read(fixture, "shop.shared_x*")).toBeUndefined();
+    }
+    fixture.rules = compileCountedRules([configuration("other", [wildcard])], fixture.store);
+    expect(read(fixture, "shop.shared_x*")).toBeUndefined();
   });
 
   it("samples calls when there are many, and estimates their hits", () => {

@@ -74,21 +74,29 @@ export class TopKeys {
 
   /** The keys of those of the rules that have any. */
   read(names: readonly RuleName[], nowSeconds: number): readonly RuleKeyCounts[] {
-    return names.flatMap(({ domain, path }) => {
-      const table = this.#tableAt(path);
-      // Of a rule that has changed, values may be shown by another rule than was meant.
-      const isActive = table?.domain === domain && this.#rules()?.domain(domain)?.rules.includes(table.rule) === true;
-      return isActive ? [{ ...table.read(nowSeconds), path }] : [];
+    return names.flatMap((name) => {
+      const table = this.#tableAt(name);
+      return table === undefined ? [] : [{ ...table.read(nowSeconds), path: name.path }];
     });
   }
 
   /** The table of the rule that has the path, or a limit with it: those of one rule have the same keys. */
-  #tableAt(path: string): RuleKeys | undefined {
+  #tableAt({ domain, path }: RuleName): RuleKeys | undefined {
     for (let end = path.length; end > 0; end = path.lastIndexOf(".", end - 1)) {
       const table = this.#tables.get(path.slice(0, end));
-      if (table !== undefined && pathsOf(table.rule).includes(path)) return table;
+      const rule = table?.domain === domain ? this.#activeRule(table) : undefined;
+      if (rule !== undefined && pathsOf(rule).includes(path)) return table;
     }
     return undefined;
+  }
+
+  /** The active rule with these keys, if its levels are the same: others could show values that these do not. */
+  #activeRule({ domain, configured }: RuleKeys): Rule | undefined {
+    const nodes =
+      this.#rules()
+        ?.domain(domain)
+        ?.nodes(configured.map(({ composite }) => composite)) ?? [];
+    return areSameLevels(configured, nodes) ? nodes.at(-1)?.rule : undefined;
   }
 
   /** Without an object for its parameters: it is called for every rejection. */
@@ -126,19 +134,19 @@ export class TopKeys {
     if (known !== undefined && known.domain !== domain) return undefined; // Two domains can have one path: the first has it.
     const steps = this.#rules()?.domain(domain)?.steps(entries) ?? [];
     if (steps.at(-1)?.node.rule !== rule) return undefined; // It was active when the call came.
+    const configured = steps.map(({ node }) => node);
+    // The keys of other levels would be shown under the names and by the rights of these.
+    if (known !== undefined && areSameLevels(known.configured, configured)) {
+      known.rule = rule;
+      return known;
+    }
     const levels = keyLevelsOf(steps);
     if (levels.length === 0) {
       this.#constant.add(rule);
       return undefined;
     }
-    // The keys of other levels would be shown under the names and by the rights of these.
-    if (known !== undefined && areSameLevels(known.levels, levels)) {
-      known.rule = rule;
-      known.levels = levels;
-      return known;
-    }
     if (this.#tables.size >= RULES_MAX && !this.#dropLeastUsed(nowSeconds)) return undefined;
-    const table = new RuleKeys({ domain, rule, levels }, { capacity: this.capacity, nowSeconds });
+    const table = new RuleKeys({ domain, rule, configured, levels }, { capacity: this.capacity, nowSeconds });
     this.#tables.set(rule.path, table);
     return table;
   }
