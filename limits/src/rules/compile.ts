@@ -9,7 +9,7 @@ import {
   type RateLimitModel,
 } from "../model/model.ts";
 import { parseUnit, UNIT_NUMBERS, UNIT_SECONDS } from "../model/unit.ts";
-import { inOneGo } from "../model/in-one-go.ts";
+import { endsStep, inOneGo } from "../model/in-one-go.ts";
 import { calendarWindowsOf } from "../window/calendar.ts";
 import { cellRuleOf, type CompiledLimit } from "../cell/cell-rule.ts";
 import { DomainRules } from "./domain-rules.ts";
@@ -60,9 +60,10 @@ export function* compileSteps<Attachment>(
   before?: RuleSet<Attachment>,
 ): Generator<undefined, RuleSet<Attachment>> {
   const domains = new Map<string, DomainRules<Attachment>>();
-  for (const [domain, merged] of Map.groupBy(configs, (config) => config.domain)) {
+  for (const [domain, merged] of yield* byDomainSteps(configs)) {
     const known = before?.domain(domain);
     domains.set(domain, known?.isOf(merged) === true ? known : yield* compileDomain(domain, merged, attach));
+    if (endsStep(domains.size)) yield;
   }
   return {
     domains: domains.size,
@@ -72,13 +73,29 @@ export function* compileSteps<Attachment>(
   };
 }
 
-/** The domains all of whose configurations are the same objects as in the set. */
-export function unchangedDomains(
+/** The domains all of whose configurations are the same objects as in the set, in steps. */
+export function* unchangedDomainSteps(
   configs: readonly RateLimitConfigModel[],
   before: RuleSet<unknown> | undefined,
-): ReadonlySet<string> {
-  const groups = Map.groupBy(configs, ({ domain }) => domain);
-  return new Set([...groups].filter(([domain, merged]) => before?.domain(domain)?.isOf(merged)).map(([name]) => name));
+): Generator<undefined, ReadonlySet<string>> {
+  const unchanged = new Set<string>();
+  for (const [index, [domain, merged]] of [...(yield* byDomainSteps(configs))].entries()) {
+    if (before?.domain(domain)?.isOf(merged) === true) unchanged.add(domain);
+    if (endsStep(index)) yield;
+  }
+  return unchanged;
+}
+
+/** The configurations of each domain, in the order of the first ones. */
+function* byDomainSteps(
+  configs: readonly RateLimitConfigModel[],
+): Generator<undefined, ReadonlyMap<string, readonly RateLimitConfigModel[]>> {
+  const groups = new Map<string, RateLimitConfigModel[]>();
+  for (const [index, config] of configs.entries()) {
+    groups.getOrInsertComputed(config.domain, () => []).push(config);
+    if (endsStep(index)) yield;
+  }
+  return groups;
 }
 
 function* compileDomain<Attachment>(

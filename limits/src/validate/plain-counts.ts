@@ -1,5 +1,6 @@
 // Finds rules that need more than plain counts, for stores that may have nothing else.
 import type { FieldPath } from "../model/field-path.ts";
+import { endsStep } from "../model/in-one-go.ts";
 import {
   compositeKey,
   type DescriptorModel,
@@ -18,6 +19,7 @@ export function* firstCellSteps(
   { checked }: Pick<SetOptions, "checked">,
 ): Generator<undefined, ConfigSetProblem | undefined> {
   for (const [config, { domain, descriptors }] of configs.entries()) {
+    if (endsStep(config)) yield;
     if (checked?.has(domain) === true) continue;
     const found = yield* findRule(descriptors, { path: ["descriptors"], fullKey: domain });
     if (found !== undefined) return { config, path: found.path, message: found.fullKey };

@@ -3,7 +3,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
 import type { FieldPath } from "../model/field-path.ts";
-import { inOneGo } from "../model/in-one-go.ts";
+import { endsStep, inOneGo } from "../model/in-one-go.ts";
 import { compositeKey } from "../model/model.ts";
 import type { DescriptorModel, RateLimitConfigModel } from "../model/model.ts";
 import { checkLimits } from "./limit-rules.ts";
@@ -59,6 +59,9 @@ export function findSetProblems(
   return inOneGo(setProblemSteps(configs, options));
 }
 
+/** The keys of a domain whose rules were all checked before. */
+const UNUSED = new Map<string, ConfigField>();
+
 /** The same in steps, between which a server can turn to its calls. */
 export function* setProblemSteps(
   configs: readonly RateLimitConfigModel[],
@@ -73,11 +76,14 @@ export function* setProblemSteps(
     const known = domain === "" ? undefined : domains.get(domain);
     if (known !== undefined && !options.mergeDomains)
       report(["domain"], `duplicate domain '${domain}' in config file`, known.at);
-    const keys = known !== undefined && options.mergeDomains ? known.keys : new Map<string, ConfigField>();
-    if (options.checked?.has(domain) !== true)
+    const isChecked = options.checked?.has(domain) === true;
+    const keys =
+      known !== undefined && options.mergeDomains ? known.keys : isChecked ? UNUSED : new Map<string, ConfigField>();
+    if (!isChecked)
       yield* checkDescriptors(descriptors, { config, path: ["descriptors"], fullKey: domain, keys }, report);
     // A refused second claim leaves the first one's keys in place.
     if (known === undefined && domain !== "") domains.set(domain, { at: { config, path: ["domain"] }, keys });
+    if (endsStep(config)) yield;
   }
   return problems;
 }

@@ -3,7 +3,10 @@ import { Random } from "@weir/harness/processes/random";
 import { inOneGo } from "@weir/limits/model/in-one-go";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
 import { configuration, CONFIGURATION_B, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
+import { unchangedDomainSteps } from "@weir/limits/rules/compile";
 import { pathsOf } from "@weir/limits/rules/limit-paths";
+import { firstCellSteps } from "@weir/limits/validate/plain-counts";
+import { setProblemSteps } from "@weir/limits/validate/validate";
 import { describe, expect, it } from "vitest";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { compileCountedRules, type CountedRules, countedRulesSteps, dropStatisticsSteps } from "./counted-rules.ts";
@@ -154,5 +157,30 @@ describe("dropStatisticsSteps()", () => {
     inOneGo(dropStatisticsSteps(statistics, before, { ...after, domain }));
     expect(sought).toEqual(["d"]);
     expect(rulesIn(statistics)).toHaveLength(1000);
+  });
+});
+
+describe("an edit of one of many configurations", () => {
+  const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
+  const config = (index: number, requests: number): RateLimitConfigModel =>
+    configuration(`domain-${index}`, [descriptor({ key: "key", rateLimit: limit(requests, "day") })]);
+  const all = Array.from({ length: 6400 }, (_, index) => config(index, 1));
+  const before = compileCountedRules(all, statistics);
+  const edited = all.with(0, config(0, 2));
+  const checked = inOneGo(unchangedDomainSteps(edited, before));
+  const after = inOneGo(countedRulesSteps(edited, statistics, before));
+
+  it.each<[string, () => Iterator<unknown>]>([
+    ["finds what changed", () => unchangedDomainSteps(edited, before)],
+    ["is validated", () => setProblemSteps(edited, { mergeDomains: false, checked })],
+    ["is checked for limits that a store may lack", () => firstCellSteps(edited, { checked })],
+    ["is compiled", () => countedRulesSteps(edited, statistics, before)],
+    ["drops statistics", () => dropStatisticsSteps(statistics, before, after)],
+  ])("%s in steps of at most 64 of them", (_what, stepsOf) => {
+    const steps = stepsOf();
+    let taken = 0;
+    while (steps.next().done !== true) taken += 1;
+    expect(taken).toBeGreaterThanOrEqual(6400 / 64);
+    expect(taken).toBeLessThan((6400 / 64) * 3);
   });
 });

@@ -1,5 +1,5 @@
 // Compiles configurations to rules that carry their counters in the statistics store.
-import { inOneGo } from "@weir/limits/model/in-one-go";
+import { endsStep, inOneGo } from "@weir/limits/model/in-one-go";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { compileSteps, type RuleSet } from "@weir/limits/rules/compile";
 import { pathsOf } from "@weir/limits/rules/limit-paths";
@@ -44,7 +44,9 @@ export function* dropStatisticsSteps(
   before: CountedRules | undefined,
   after: CountedRules,
 ): Generator<undefined, void> {
+  let domains = 0;
   for (const rules of before?.all() ?? []) {
+    if (endsStep((domains += 1))) yield;
     if (after.domain(rules.domain) === rules) continue;
     for (const rule of rules.rules) {
       for (const path of pathsOf(rule)) statistics.dropRule(path);

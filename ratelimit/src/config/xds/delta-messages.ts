@@ -1,8 +1,8 @@
 // What an xDS client of one type holds in the incremental variant, and what responses make of it. Pure.
 import type { DeltaDiscoveryResponse, Resource } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+import { lowerBound } from "@weir/common/order/sorted-differences";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
-import { setVersion } from "@weir/proto/grpc/set-version";
+import { setVersion, setVersionSteps } from "@weir/proto/grpc/set-version";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { decodeResource } from "./ads-messages.ts";
@@ -23,15 +23,12 @@ export type DeltaContent =
 export class HeldResources {
   /** Sorted by name. */
   readonly #resources: readonly HeldResource[];
-  #version: string | undefined;
-
-  constructor(resources: readonly HeldResource[] = []) {
-    this.#resources = resources;
-  }
-
   /** The hash of the resources' versions. */
-  get version(): string {
-    return (this.#version ??= setVersion(this.#resources.map(({ version }) => version)));
+  readonly version: string;
+
+  constructor(resources: readonly HeldResource[] = [], version = setVersion([])) {
+    this.#resources = resources;
+    this.version = version;
   }
 
   get configs(): readonly RateLimitConfigModel[] {
@@ -46,18 +43,27 @@ export class HeldResources {
   /** What a response makes of it, with a step for each resource. One that is invalid makes the whole response invalid. */
   *afterSteps({ typeUrl, resources, removedResources }: DeltaDiscoveryResponse): Generator<undefined, DeltaContent> {
     if (typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL && typeUrl !== "") return { kind: "foreign", typeUrl };
-    const byName = new Map(this.#resources.map((resource) => [resource.name, resource]));
-    for (const name of removedResources) byName.delete(name);
+    const after = [...this.#resources];
+    for (const name of removedResources) {
+      const place = lowerBound(after, name, nameOf);
+      if (after[place]?.name === name) after.splice(place, 1);
+      yield;
+    }
     for (const { name, version, resource } of resources) {
       const config = decode(resource);
       // The name first: it tells the server which resource the NACK is about.
       if (typeof config === "string") return { kind: "invalid", reason: `${name}: ${config}` };
-      byName.set(name, { name, version, config });
+      const place = lowerBound(after, name, nameOf);
+      after.splice(place, after[place]?.name === name ? 1 : 0, { name, version, config });
       yield;
     }
-    const sorted = [...byName.values()].toSorted((left, right) => compareCodeUnits(left.name, right.name));
-    return { kind: "configs", held: new HeldResources(sorted) };
+    const version = yield* setVersionSteps(after.map((each) => each.version));
+    return { kind: "configs", held: new HeldResources(after, version) };
   }
+}
+
+function nameOf({ name }: HeldResource): string {
+  return name;
 }
 
 function decode(resource: Resource["resource"]): RateLimitConfigModel | string {
