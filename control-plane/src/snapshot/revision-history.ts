@@ -49,6 +49,8 @@ export class RevisionHistory {
     const kept = this.#kept.get(name);
     if (kept === undefined) return [];
     const { published, previous, loaded, lastGood } = kept;
+    // As a rule: pods that come back ask for thousands.
+    if (previous === undefined && lastGood.length === 0) return [published];
     const earlier = [previous, ...loaded].flatMap((revision) => revision ?? []).toSorted(newestFirst);
     return [published, ...earlier, ...lastGood];
   }

@@ -7,7 +7,7 @@ import { revisionIn, type SentRevisions } from "../../pods/pod-revisions.ts";
 import { foreignRevision, type Revision } from "../../snapshot/revision.ts";
 import { Snapshot } from "../../snapshot/snapshot.ts";
 import { nextStep, NOTHING, type Step } from "./delta-step.ts";
-import { NAMES_MAX, tooManyNames } from "./request-violation.ts";
+import { HELD_MAX, NAMES_MAX, tooManyNames } from "./request-violation.ts";
 import { type DueResponse, type Meaning, nackText, type Variant } from "./variant.ts";
 
 /** Bytes of a response until the pod has everything for the first time: it loads one while it reads the next. */
@@ -72,7 +72,12 @@ export class DeltaVariant implements Variant {
   receive(request: DeltaDiscoveryRequest): Meaning {
     this.#due = undefined;
     const meaning = this.#answer(request);
-    if (this.#subscription === undefined) this.#held = this.#heldOf(request.initialResourceVersions);
+    if (this.#subscription === undefined) {
+      const versions = Object.entries(request.initialResourceVersions);
+      if (versions.length > HELD_MAX)
+        return { kind: "violation", message: tooManyNames("initial_resource_versions", versions.length, HELD_MAX) };
+      this.#held = this.#heldOf(versions);
+    }
     this.#subscribe(request);
     const names = Math.max(this.#subscription?.names.size ?? 0, this.#owed.size);
     if (names > NAMES_MAX) return { kind: "violation", message: tooManyNames("the subscription", names) };
@@ -163,8 +168,8 @@ export class DeltaVariant implements Variant {
   }
 
   /** What the pod holds from a stream before: revisions that this replica keeps, and others. */
-  #heldOf(versions: Readonly<Record<string, string>>): SentRevisions {
-    const revisions = Object.entries(versions).map(
+  #heldOf(versions: readonly (readonly [name: string, version: string])[]): SentRevisions {
+    const revisions = versions.map(
       ([name, version]) =>
         this.#deps.revisionsOf(name).find(({ digest }) => digest === version) ?? foreignRevision(name, version),
     );

@@ -5,8 +5,8 @@ import { namesIn, type PodRequest } from "./variant.ts";
 /** Most names that one request or subscription may list; pods list none. */
 export const NAMES_MAX = 10_000;
 
-/** Most resources that a pod may say it holds: each takes memory until the pod answers. 4 MiB have room for fewer. */
-const HELD_MAX = 100_000;
+/** Most resources that a pod may list as held: each takes memory until the pod answers. 4 MiB have room for fewer. */
+export const HELD_MAX = 100_000;
 
 /**
  * `aggregated`: requests name their type, and may name others than ours; `single-type`: ours is
@@ -27,8 +27,6 @@ export function violationOf(request: PodRequest, kind: StreamKind): string | und
   if (kind === "single-type" && !isRateLimitConfig(typeUrl))
     return `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing on this stream`;
   if (names > NAMES_MAX) return tooManyNames("resource_names", names);
-  const held = "initialResourceVersions" in request ? Object.keys(request.initialResourceVersions).length : 0;
-  if (held > HELD_MAX) return tooManyNames("initial_resource_versions", held, HELD_MAX);
   return undefined;
 }
 
