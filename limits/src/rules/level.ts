@@ -4,7 +4,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Entry, Rule, RuleMatch } from "./rule.ts";
 import { lookUp, type TextTable, textTableSteps } from "./text-table.ts";
 import { matchesWildcard, SEPARATOR, type Wildcard } from "./wildcard.ts";
-import { type Branch, createWildcardTree, findPattern } from "./wildcard-tree.ts";
+import { type Branch, findPattern, wildcardTreeSteps } from "./wildcard-tree.ts";
 
 /** One configured descriptor. */
 export interface RuleNode<Attachment> {
@@ -65,7 +65,7 @@ export function* createLevel<Attachment>(
   return {
     values: yield* textTableSteps(tables),
     composites: yield* textTableSteps(composites),
-    wildcards: createWildcardTree(nodes),
+    wildcards: yield* wildcardTreeSteps(nodes),
   };
 }
 

@@ -30,10 +30,12 @@ export interface Branch<Node> {
 }
 
 /**
- * The tree of these nodes, which come in configured order and have a wildcard each; undefined when
- * there are none.
+ * Builds the tree of those of the nodes that have a wildcard, in steps. They come in configured
+ * order; undefined when there are none.
  */
-export function createWildcardTree<Node extends Patterned>(nodes: readonly Node[]): Branch<Node> | undefined {
+export function* wildcardTreeSteps<Node extends Patterned>(
+  nodes: readonly Node[],
+): Generator<undefined, Branch<Node> | undefined> {
   const root = newBranch<Node>("");
   let order = 0;
   for (const node of nodes) {
@@ -42,6 +44,7 @@ export function createWildcardTree<Node extends Patterned>(nodes: readonly Node[
     const isPrefix = pieces.length === 2 && pieces[1] === "";
     plant(root, pieces[0] ?? "").candidates.push({ order, node, wildcard: node.wildcard, isPrefix });
     order += 1;
+    yield;
   }
   return order === 0 ? undefined : root;
 }
