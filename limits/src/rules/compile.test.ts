@@ -1,6 +1,6 @@
 // Matching, statistics keys and the dump of compiled rules, by the conformance cases.
 import { describe, expect, it } from "vitest";
-import { compileRules } from "./compile.ts";
+import { changedDomainSteps, compileRules, compileSteps } from "./compile.ts";
 import {
   attachKeys,
   configuration,
@@ -10,7 +10,9 @@ import {
   limit,
   unlimited,
 } from "./configuration.suite.ts";
+import { inOneGo } from "../model/in-one-go.ts";
 import type { RateLimitConfigModel } from "../model/model.ts";
+import { mostInOneStep } from "../model/most-in-one-step.suite.ts";
 import type { RuleMatch } from "./rule.ts";
 
 function compile(...configs: readonly RateLimitConfigModel[]) {
@@ -29,6 +31,40 @@ function limitText(found: RuleMatch<string> | undefined): string {
   if (found === undefined) return "none";
   return found.rule.unlimited ? "unlimited" : `${found.rule.limit.requestsPerUnit} per ${found.rule.windowSeconds} s`;
 }
+
+describe("changedDomainSteps()", () => {
+  const config = (domain: string): RateLimitConfigModel => configuration(domain, [descriptor({ key: "k" })]);
+
+  it("changedDomainSteps() names the domains that are new, have other objects, or more, fewer or a new order of them", () => {
+    const [same, edited, more, second, fewer, third] = ["same", "edited", "more", "more", "fewer", "fewer"].map(config);
+    const [one, other] = [config("order"), config("order")];
+    const before = compile(same!, edited!, more!, fewer!, third!, one, other, config("gone"));
+    const after = [config("new"), same!, config("edited"), more!, second!, fewer!, other, one];
+    expect([...inOneGo(changedDomainSteps(after, before))]).toEqual(["new", "edited", "more", "fewer", "order"]);
+    expect([...inOneGo(changedDomainSteps([same!], undefined))]).toEqual(["same"]);
+  });
+
+  it("changedDomainSteps() and compileSteps() look at few of many domains in each step", () => {
+    let looks = 0;
+    const counted = Array.from({ length: 1000 }, (_, index) => ({
+      ...config(""),
+      get domain() {
+        looks += 1;
+        return `domain-${index}`;
+      },
+    }));
+    const rules = compile(...counted);
+    const before = {
+      ...rules,
+      domain(name: string) {
+        looks += 1;
+        return rules.domain(name);
+      },
+    };
+    expect(mostInOneStep(changedDomainSteps(counted, before), () => looks)).toBeLessThanOrEqual(128);
+    expect(mostInOneStep(compileSteps(counted, attachKeys, before), () => looks)).toBeLessThanOrEqual(128);
+  });
+});
 
 describe("match() over configuration B", () => {
   it.each([

@@ -73,17 +73,18 @@ export function* compileSteps<Attachment>(
   };
 }
 
-/** The domains all of whose configurations are the same objects as in the set, in steps. */
-export function* unchangedDomainSteps(
+/** The domains whose configurations are not all the same objects as in the set, in steps. */
+export function* changedDomainSteps(
   configs: readonly RateLimitConfigModel[],
   before: RuleSet<unknown> | undefined,
 ): Generator<undefined, ReadonlySet<string>> {
-  const unchanged = new Set<string>();
-  for (const [index, [domain, merged]] of [...(yield* byDomainSteps(configs))].entries()) {
-    if (before?.domain(domain)?.isOf(merged) === true) unchanged.add(domain);
-    if (endsStep(index)) yield;
+  const changed = new Set<string>();
+  let domains = 0;
+  for (const [domain, merged] of yield* byDomainSteps(configs)) {
+    if (before?.domain(domain)?.isOf(merged) !== true) changed.add(domain);
+    if (endsStep((domains += 1))) yield;
   }
-  return unchanged;
+  return changed;
 }
 
 /** The configurations of each domain, in the order of the first ones. */
@@ -92,7 +93,10 @@ function* byDomainSteps(
 ): Generator<undefined, ReadonlyMap<string, readonly RateLimitConfigModel[]>> {
   const groups = new Map<string, RateLimitConfigModel[]>();
   for (const [index, config] of configs.entries()) {
-    groups.getOrInsertComputed(config.domain, () => []).push(config);
+    const { domain } = config;
+    const group = groups.get(domain); // getOrInsertComputed() takes twice as long.
+    if (group === undefined) groups.set(domain, [config]);
+    else group.push(config);
     if (endsStep(index)) yield;
   }
   return groups;

@@ -16,11 +16,11 @@ import type { ConfigSetProblem, SetOptions } from "./validate.ts";
  */
 export function* firstCellSteps(
   configs: readonly RateLimitConfigModel[],
-  { checked }: Pick<SetOptions, "checked">,
+  { changed }: Pick<SetOptions, "changed">,
 ): Generator<undefined, ConfigSetProblem | undefined> {
   for (const [config, { domain, descriptors }] of configs.entries()) {
     if (endsStep(config)) yield;
-    if (checked?.has(domain) === true) continue;
+    if (changed?.has(domain) === false) continue;
     const found = yield* findRule(descriptors, { path: ["descriptors"], fullKey: domain });
     if (found !== undefined) return { config, path: found.path, message: found.fullKey };
   }

@@ -5,9 +5,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "../model/model.ts";
+import { mostInOneStep } from "../model/most-in-one-step.suite.ts";
 import { randomConfig } from "../model/random-config.suite.ts";
 import { validConfig } from "../model/valid-config.suite.ts";
-import { findProblems, findSetProblems } from "./validate.ts";
+import { firstCellSteps } from "./plain-counts.ts";
+import { findProblems, findSetProblems, setProblemSteps } from "./validate.ts";
 
 const LIMIT: RateLimitModel = { unit: "second", requestsPerUnit: 5, unlimited: false, name: "", replaces: [] };
 
@@ -421,6 +423,23 @@ describe("findProblems() on several faults together", () => {
 });
 
 describe("findSetProblems()", () => {
+  it("findSetProblems() and firstCellSteps() check the domains that have changed, and pass over few others in each step", () => {
+    const configs = Array.from({ length: 1000 }, (_, index) => config([], `domain-${index}`));
+    let passed = 0;
+    const changed = new Set(["domain-999"]);
+    changed.has = (domain) => {
+      passed += 1;
+      return domain === "domain-999";
+    };
+    const options = { mergeDomains: false, changed };
+    const invalid = configs.map(({ domain }) => config([rule({ key: "" })], domain));
+    expect(findSetProblems(invalid, options)).toEqual([
+      { config: 999, path: ["descriptors", 0, "key"], message: "descriptor has empty key" },
+    ]);
+    expect(mostInOneStep(setProblemSteps(configs, options), () => passed)).toBe(64);
+    expect(mostInOneStep(firstCellSteps(configs, options), () => passed)).toBe(64);
+  });
+
   it("finds nothing in random valid configurations", () => {
     fc.assert(
       fc.property(validConfig, (model) => {

@@ -44,8 +44,11 @@ export function findProblems(config: RateLimitConfigModel): readonly ConfigProbl
 export interface SetOptions {
   /** Rules of later configurations of a domain join those of the first one; else a domain may appear once. */
   readonly mergeDomains: boolean;
-  /** Domains whose rules were checked before, with the same options; none when absent. */
-  readonly checked?: ReadonlySet<string>;
+  /**
+   * The domains that are checked: all others had no problem before, with the same options; all when
+   * absent.
+   */
+  readonly changed?: ReadonlySet<string>;
 }
 
 /**
@@ -59,9 +62,6 @@ export function findSetProblems(
   return inOneGo(setProblemSteps(configs, options));
 }
 
-/** The keys of a domain whose rules were all checked before. */
-const UNUSED = new Map<string, ConfigField>();
-
 /** The same in steps, between which a server can turn to its calls. */
 export function* setProblemSteps(
   configs: readonly RateLimitConfigModel[],
@@ -70,20 +70,18 @@ export function* setProblemSteps(
   const domains = new Map<string, { readonly at: ConfigField; readonly keys: Map<string, ConfigField> }>();
   const problems: ConfigSetProblem[] = [];
   for (const [config, { domain, descriptors }] of configs.entries()) {
+    if (endsStep(config)) yield;
+    if (options.changed?.has(domain) === false) continue;
     const report: Report = (path, message, first) =>
       void problems.push({ config, path, message, ...(first && { first }) });
     if (domain === "") report(["domain"], "config file cannot have empty domain");
     const known = domain === "" ? undefined : domains.get(domain);
     if (known !== undefined && !options.mergeDomains)
       report(["domain"], `duplicate domain '${domain}' in config file`, known.at);
-    const isChecked = options.checked?.has(domain) === true;
-    const keys =
-      known !== undefined && options.mergeDomains ? known.keys : isChecked ? UNUSED : new Map<string, ConfigField>();
-    if (!isChecked)
-      yield* checkDescriptors(descriptors, { config, path: ["descriptors"], fullKey: domain, keys }, report);
+    const keys = known !== undefined && options.mergeDomains ? known.keys : new Map<string, ConfigField>();
+    yield* checkDescriptors(descriptors, { config, path: ["descriptors"], fullKey: domain, keys }, report);
     // A refused second claim leaves the first one's keys in place.
     if (known === undefined && domain !== "") domains.set(domain, { at: { config, path: ["domain"] }, keys });
-    if (endsStep(config)) yield;
   }
   return problems;
 }

@@ -3,7 +3,7 @@ import { Random } from "@weir/harness/processes/random";
 import { inOneGo } from "@weir/limits/model/in-one-go";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
 import { configuration, CONFIGURATION_B, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
-import { unchangedDomainSteps } from "@weir/limits/rules/compile";
+import { changedDomainSteps } from "@weir/limits/rules/compile";
 import { pathsOf } from "@weir/limits/rules/limit-paths";
 import { firstCellSteps } from "@weir/limits/validate/plain-counts";
 import { setProblemSteps } from "@weir/limits/validate/validate";
@@ -167,13 +167,13 @@ describe("an edit of one of many configurations", () => {
   const all = Array.from({ length: 6400 }, (_, index) => config(index, 1));
   const before = compileCountedRules(all, statistics);
   const edited = all.with(0, config(0, 2));
-  const checked = inOneGo(unchangedDomainSteps(edited, before));
+  const changed = inOneGo(changedDomainSteps(edited, before));
   const after = inOneGo(countedRulesSteps(edited, statistics, before));
 
   it.each<[string, () => Iterator<unknown>]>([
-    ["finds what changed", () => unchangedDomainSteps(edited, before)],
-    ["is validated", () => setProblemSteps(edited, { mergeDomains: false, checked })],
-    ["is checked for limits that a store may lack", () => firstCellSteps(edited, { checked })],
+    ["finds what changed", () => changedDomainSteps(edited, before)],
+    ["is validated", () => setProblemSteps(edited, { mergeDomains: false, changed })],
+    ["is checked for limits that a store may lack", () => firstCellSteps(edited, { changed })],
     ["is compiled", () => countedRulesSteps(edited, statistics, before)],
     ["drops statistics", () => dropStatisticsSteps(statistics, before, after)],
   ])("%s in steps of at most 64 of them", (_what, stepsOf) => {

@@ -1,5 +1,5 @@
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import { ConfigError } from "../config/errors.ts";
 import { Health } from "../health/health.ts";
@@ -188,6 +188,36 @@ describe("ActiveRules", () => {
     expect(rules.current()?.domain("d")?.rules.length).toBe(30_000);
     await small;
     expect(rules.current()?.domain("d")?.rules.length).toBe(1);
+  });
+
+  it("apply() lets calls be decided after a millisecond, over all parts of an edit of one of many configurations", async () => {
+    await new Promise((resolve) => setImmediate(resolve)); // The slice of the test before ends.
+    let nowMs = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+    const { rules } = setUp({ mergeDomains: false }, () => Promise.resolve("memcached counts fixed windows"));
+    const of = (index: number): RateLimitConfigModel => ({
+      ...configuration("", [descriptor({ key: "k", rateLimit: limit(1, "day") })]),
+      get domain() {
+        nowMs += 0.005;
+        return `domain-${index}`;
+      },
+    });
+    const configs = Array.from({ length: 2000 }, (_, index) => of(index));
+    await rules.apply(configs);
+    let [turnMs, longestMs] = [nowMs, 0];
+    let isActive = false;
+    const turn = (): void => {
+      longestMs = Math.max(longestMs, nowMs - turnMs);
+      turnMs = nowMs;
+      if (!isActive) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await rules.apply(configs.with(7, of(7)));
+    isActive = true;
+    turn();
+    vi.restoreAllMocks();
+    // A slice of 1 ms, and the step that ends it: of 64 configurations, or two at the end of a list.
+    expect(longestMs).toBeLessThan(1.65);
   });
 
   it("reject() counts a failed load, and keeps the active rules", async () => {

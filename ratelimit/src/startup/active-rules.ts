@@ -2,7 +2,7 @@
 // one reference; an invalid one changes nothing. What has changed in it is validated and compiled in slices, between
 // which calls are decided by the rules before.
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
-import { unchangedDomainSteps } from "@weir/limits/rules/compile";
+import { changedDomainSteps } from "@weir/limits/rules/compile";
 import { firstCellSteps } from "@weir/limits/validate/plain-counts";
 import { type ConfigSetProblem, type SetOptions, setProblemSteps } from "@weir/limits/validate/validate";
 
@@ -58,7 +58,7 @@ export class ActiveRules implements ConfigListener {
   async #apply(configs: readonly RateLimitConfigModel[], isPartial: boolean): Promise<ConfigError | undefined> {
     const { store, statistics, health, distribute } = this.#deps;
     const before = this.#rules;
-    const options = { ...this.#options, checked: await timeSlicedLoad(unchangedDomainSteps(configs, before)) };
+    const options = { ...this.#options, changed: await timeSlicedLoad(changedDomainSteps(configs, before)) };
     const [problem = await this.#unsupported(configs, options)] = await timeSlicedLoad(
       setProblemSteps(configs, options),
     );
