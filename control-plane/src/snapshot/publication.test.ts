@@ -2,8 +2,7 @@
 // protocol's test list.
 import { describe, expect, it } from "vitest";
 
-import { translateResources } from "../translate/translate-resources.ts";
-import { type ManifestText, stateOfManifests } from "../translate/manifests.suite.ts";
+import { type ManifestText, stateOfManifests, translateResources } from "../translate/manifests.suite.ts";
 import { nextReleaseMs, OTHER_FLEETS, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
 import type { SnapshotSet } from "./snapshot.ts";
 import { snapshotsOf } from "./snapshots-of.suite.ts";

@@ -9,7 +9,7 @@ import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { timeSliced } from "@weir/common/turn/time-sliced";
 
-import { translateResources } from "../translate/translate-resources.ts";
+import { translationSteps } from "../translate/translate-resources.ts";
 import type { AcceptedResource, DesiredConfiguration } from "../translate/desired-configuration.ts";
 import type { Source, SourceState } from "../source/source.ts";
 import { Debounce } from "./debounce.ts";
@@ -183,7 +183,7 @@ export class Publisher implements Part {
       return;
     }
     const before = this.#read && this.#desired && { state: this.#read, desired: this.#desired };
-    const desired = translateResources(state, before);
+    const desired = await timeSliced(translationSteps(state, before));
     const applicants = await timeSliced(this.#applicants(desired));
     const admission = admit(applicants, desired.fleets, this.#options);
     const published = [...admission.admitted.values()];

@@ -7,8 +7,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import type { AcceptedResource } from "../translate/desired-configuration.ts";
-import { translateResources } from "../translate/translate-resources.ts";
-import { manifest, type ManifestText, stateOf, stateOfManifests } from "../translate/manifests.suite.ts";
+import {
+  manifest,
+  type ManifestText,
+  stateOf,
+  stateOfManifests,
+  translateResources,
+} from "../translate/manifests.suite.ts";
 import { type Revision, Revisions } from "./revision.ts";
 import { revisionOf } from "./revisions.suite.ts";
 import { tailEncoder } from "./response-bytes.ts";

@@ -4,8 +4,7 @@ import { API_VERSION, KIND } from "@weir/crds/rate-limit-config/schema/schema";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { DesiredConfiguration } from "../translate/desired-configuration.ts";
-import { type ManifestText, stateOfManifests } from "../translate/manifests.suite.ts";
-import { translateResources } from "../translate/translate-resources.ts";
+import { type ManifestText, stateOfManifests, translateResources } from "../translate/manifests.suite.ts";
 import { Revisions } from "./revision.ts";
 import { Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 

@@ -1,6 +1,10 @@
-// Manifests for tests, and the state of a source that reads them.
+// Manifests for tests, the state of a source that reads them, and its translation.
+import { inOneGo } from "@weir/limits/model/in-one-go";
+
 import { readContent } from "../source/directory/read-manifest-file.ts";
 import type { SourceState } from "../source/source.ts";
+import type { DesiredConfiguration } from "./desired-configuration.ts";
+import { type TranslatedState, translationSteps } from "./translate-resources.ts";
 
 /** The fields in which manifests of tests differ. */
 export interface ManifestText {
@@ -61,4 +65,9 @@ export function stateOf(files: Readonly<Record<string, string>>): SourceState {
 /** The state of a source with these manifests, each in a file of its own name. */
 export function stateOfManifests(...manifests: readonly ManifestText[]): SourceState {
   return stateOf(Object.fromEntries(manifests.map((text, index) => [`${index}-${text.name}.yaml`, manifest(text)])));
+}
+
+/** What the state of a source is translated to. */
+export function translateResources(state: SourceState, before?: TranslatedState): DesiredConfiguration {
+  return inOneGo(translationSteps(state, before));
 }

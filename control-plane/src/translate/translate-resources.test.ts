@@ -7,8 +7,8 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { DesiredConfiguration } from "./desired-configuration.ts";
 import type { SourceState } from "../source/source.ts";
-import { translateResources } from "./translate-resources.ts";
-import { manifest, type ManifestText, stateOf, stateOfManifests } from "./manifests.suite.ts";
+import { translationSteps } from "./translate-resources.ts";
+import { manifest, type ManifestText, stateOf, stateOfManifests, translateResources } from "./manifests.suite.ts";
 
 // The real functions; their calls are counted.
 vi.mock("@weir/limits/model/message", { spy: true });
@@ -28,7 +28,7 @@ function claim(...manifests: readonly Omit<ManifestText, "domain">[]): readonly 
   return shown(translateResources(stateOfManifests(...manifests.map((text) => ({ ...text, domain: "shared" })))));
 }
 
-describe("translateResources()", () => {
+describe("translationSteps()", () => {
   it("translates a resource to a message that carries its namespace and name", () => {
     const { accepted } = translateResources(
       stateOf({ "a.yaml": manifest({ name: "a", namespace: "team", domain: "alpha", unit: "hour" }) }),
@@ -495,5 +495,17 @@ describe("translateResources()", () => {
       accepted.filter(({ key }) => key !== "default/n3");
     expect(others(after).every((resource, index) => resource === others(first)[index])).toBe(true);
     expect([others(after).length, after.refusals]).toEqual([49, first.refusals]);
+  });
+
+  it("checks and translates at most one resource in a step", () => {
+    const state = stateOfManifests(
+      ...Array.from({ length: 20 }, (_, index) => ({ name: `n${index}`, domain: `d${index}` })),
+    );
+    vi.clearAllMocks();
+    const callsByStep: number[] = [];
+    for (const steps = translationSteps(state); steps.next().done !== true; vi.mocked(findProblems).mockClear())
+      callsByStep.push(vi.mocked(findProblems).mock.calls.length);
+    expect(Math.max(...callsByStep)).toBe(1);
+    expect(callsByStep.filter((calls) => calls === 1)).toHaveLength(19); // The last one is in the last step.
   });
 });

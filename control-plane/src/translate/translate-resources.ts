@@ -34,9 +34,12 @@ export interface TranslatedState {
   readonly desired: DesiredConfiguration;
 }
 
-/** Translates the state of a source; `before` only saves time. */
-export function translateResources(state: SourceState, before?: TranslatedState): DesiredConfiguration {
-  return (before && translateEdits(state, before)) ?? translateAll(state);
+/** Translates the state of a source, in steps of one resource or one sort; `before` only saves time. */
+export function* translationSteps(
+  state: SourceState,
+  before?: TranslatedState,
+): Generator<undefined, DesiredConfiguration> {
+  return (before && translateEdits(state, before)) ?? (yield* translateAll(state));
 }
 
 /**
@@ -75,14 +78,15 @@ function claimsSame(left: AcceptedResource, right: AcceptedResource): boolean {
   );
 }
 
-function translateAll(state: SourceState): DesiredConfiguration {
+function* translateAll(state: SourceState): Generator<undefined, DesiredConfiguration> {
   const refusals: Refusal[] = state.refusals.map((refusal) => ({ reason: "InvalidSpec", ...refusal }));
   const refuse: Refuse = (resource, path, reason, message) => {
     const place = resource.locate(path);
     const field = fieldPath(path);
     refusals.push({ reason, message, resource: resourceKey(resource), place, field, keepsLastGood: false });
   };
-  const accepted = findOwners(findUnique(state.resources, refuse).toSorted(compareAge), refuse);
+  const unique = yield* findUnique(state.resources, refuse);
+  const accepted = yield* findOwners(unique.toSorted(compareAge), refuse);
   return {
     accepted: accepted.toSorted((left, right) => compareCodeUnits(left.key, right.key)),
     refusals: refusals.toSorted(comparePlaces),
@@ -91,9 +95,13 @@ function translateAll(state: SourceState): DesiredConfiguration {
 }
 
 /** Of resources with the same name, the first by place. */
-function findUnique(resources: readonly SourceResource[], refuse: Refuse): readonly SourceResource[] {
+function* findUnique(
+  resources: readonly SourceResource[],
+  refuse: Refuse,
+): Generator<undefined, readonly SourceResource[]> {
   const first = new Map<string, SourceResource>();
   for (const resource of resources.toSorted(comparePlaces)) {
+    yield;
     const key = resourceKey(resource);
     const known = first.get(key);
     if (known === undefined) {
@@ -111,20 +119,25 @@ function findUnique(resources: readonly SourceResource[], refuse: Refuse): reado
  * The valid resources that get their domain in all of their fleets, from the oldest to the youngest.
  * A refused resource claims nothing.
  */
-function findOwners(resources: readonly SourceResource[], refuse: Refuse): readonly AcceptedResource[] {
+function* findOwners(
+  resources: readonly SourceResource[],
+  refuse: Refuse,
+): Generator<undefined, readonly AcceptedResource[]> {
   const ownership = new Ownership<AcceptedResource>();
   const fleets = new FleetNames();
-  return resources.flatMap((resource) => {
+  const accepted: AcceptedResource[] = [];
+  for (const resource of resources) {
+    yield;
     const translation = translate(resource);
     if ("problems" in translation) {
       for (const { path, message } of translation.problems) refuse(resource, path, "InvalidSpec", message);
-      return [];
+      continue;
     }
     const { candidate } = translation;
     const tooMany = fleets.problemOf(candidate);
     if (tooMany !== undefined) {
       refuse(resource, ["spec", "fleets"], "TooManyFleets", tooMany);
-      return [];
+      continue;
     }
     const conflict = ownership.claim(candidate);
     if (conflict !== undefined) {
@@ -132,11 +145,12 @@ function findOwners(resources: readonly SourceResource[], refuse: Refuse): reado
       const where = fleet === undefined ? "" : ` in fleet ${JSON.stringify(fleet)}`;
       const message = `domain ${JSON.stringify(candidate.domain)} belongs to ${owner.key} (${formatLocation(owner.place)})${where}: the oldest resource owns a domain, then the first by namespace and name`;
       refuse(resource, ["spec", "domain"], "DomainConflict", message);
-      return [];
+      continue;
     }
     fleets.add(candidate);
-    return [candidate];
-  });
+    accepted.push(candidate);
+  }
+  return accepted;
 }
 
 function translate(resource: SourceResource): Translation {

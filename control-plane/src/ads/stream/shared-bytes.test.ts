@@ -2,8 +2,7 @@
 // once, however many streams and fleets there are.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { type ManifestText, stateOfManifests } from "../../translate/manifests.suite.ts";
-import { translateResources } from "../../translate/translate-resources.ts";
+import { type ManifestText, stateOfManifests, translateResources } from "../../translate/manifests.suite.ts";
 import { encodeResource } from "../../snapshot/response-bytes.ts";
 import type { SnapshotSet } from "../../snapshot/snapshot.ts";
 import { snapshotsOf } from "../../snapshot/snapshots-of.suite.ts";

@@ -1,7 +1,6 @@
 // What reports are made of, for tests: a publisher that has read some files, and pods in every
 // state. Only tests import it.
-import { translateResources } from "../../translate/translate-resources.ts";
-import { stateOf } from "../../translate/manifests.suite.ts";
+import { stateOf, translateResources } from "../../translate/manifests.suite.ts";
 import type { ResourceNack } from "../../pods/pod-revisions.ts";
 import type { PodState } from "../../pods/pod-registry.ts";
 import { admit } from "../../snapshot/admission.ts";
