@@ -7,7 +7,18 @@ import { timeSliced } from "@weir/common/turn/time-sliced";
  */
 const SLICE_MS = 1;
 
-/** Takes the steps of a load in slices, between which calls are decided, and returns the result. */
+/** When the first slice of this turn of the event loop began, in milliseconds; undefined: none has. */
+let turnBeganMs: number | undefined;
+
+/**
+ * Takes the steps of a load in slices, between which calls are decided, and returns the result. All
+ * loads of a turn share one slice, so that parts that follow each other do not add up.
+ */
 export function timeSlicedLoad<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
-  return timeSliced(steps, SLICE_MS);
+  return timeSliced(steps, SLICE_MS, sliceBeganMs);
+}
+
+function sliceBeganMs(): number {
+  if (turnBeganMs === undefined) setImmediate(() => (turnBeganMs = undefined));
+  return (turnBeganMs ??= performance.now());
 }
