@@ -22,7 +22,7 @@ export interface StepOptions {
   readonly owed: ReadonlySet<string>;
   /** Bytes of a response, unless what must be in one is larger. */
   readonly responseMaxBytes: number;
-  /** Bytes of a response in any case. */
+  /** Bytes of a response whatever must be in one, unless a single resource is larger; its head comes on top. */
   readonly snapshotMaxBytes: number;
   /** The resources of NACKed responses: they follow all others, one per response but for those that must be in one. */
   readonly singles: ReadonlySet<string>;
@@ -112,11 +112,13 @@ function nameOf({ name }: Revision): string {
 interface Unit {
   readonly changed: Revision[];
   readonly removed: string[];
+  /** Those of the changed resources that give up a domain. */
+  readonly moved: string[];
 }
 
 /**
- * What differs, in units: what gives up a domain and what takes it over are in one, so that no domain has two owners or
- * none in between. These come first.
+ * What differs, in units. What gives up a domain and what takes it over are in one, so that no domain has two owners or
+ * none in between; such units come first.
  */
 function unitsOf({ replaced, gone, absent }: Differences): readonly Unit[] {
   const moved = replaced.flatMap(([revision, before]) =>
@@ -129,7 +131,11 @@ function unitsOf({ replaced, gone, absent }: Differences): readonly Unit[] {
   const joined = new Map<string, string>();
   const rootOf = (domain: string): string => {
     let root = domain;
-    for (let next = joined.get(root); next !== undefined; next = joined.get(root)) root = next;
+    for (let next = joined.get(root); next !== undefined; next = joined.get(root)) {
+      const further = joined.get(next) ?? next;
+      joined.set(root, further); // Halves the path, so that a chain of thousands takes no quadratic time.
+      root = further;
+    }
     return root;
   };
   for (const { from, to } of moved) {
@@ -138,14 +144,15 @@ function unitsOf({ replaced, gone, absent }: Differences): readonly Unit[] {
   }
   const linked = new Map<string, Unit>();
   const unitOf = ({ domain }: Revision): Unit =>
-    linked.getOrInsertComputed(isAnyFreed ? "" : rootOf(domain), () => ({ changed: [], removed: [] }));
+    linked.getOrInsertComputed(isAnyFreed ? "" : rootOf(domain), () => newUnit());
   for (const revision of gone) unitOf(revision).removed.push(revision.name);
-  const others: Unit[] = absent.map((name) => ({ changed: [], removed: [name] }));
+  const others: Unit[] = absent.map((name) => newUnit({ removed: [name] }));
   for (const [revision, before] of replaced) {
     const isTaker = before === undefined && (isAnyFreed || domains.has(revision.domain));
     const isMoved = before !== undefined && before.domain !== revision.domain;
     if (isTaker || isMoved) unitOf(revision).changed.push(revision);
-    else others.push({ changed: [revision], removed: [] });
+    else others.push(newUnit({ changed: [revision] }));
+    if (isMoved) unitOf(revision).moved.push(revision.name);
   }
   return [...linked.values(), ...others];
 }
@@ -162,18 +169,25 @@ function cut(units: readonly Unit[], { responseMaxBytes, snapshotMaxBytes }: Ste
   return taken;
 }
 
-/** Removals first: then a domain may be without an owner until the next response, but never has two. */
-function partOf({ changed, removed }: Unit, maxBytes: number): Unit {
+/**
+ * What gives up a domain is removed, and as much of what takes one over is sent as fits: then a domain may be without
+ * an owner until a later response, but never has two.
+ */
+function partOf({ changed, removed, moved }: Unit, maxBytes: number): Unit {
   let bytes = 0;
   const fits = (more: number): boolean => {
     const isFirst = bytes === 0;
     bytes += more;
     return isFirst || bytes <= maxBytes;
   };
-  return {
-    removed: removed.filter((name) => fits(removedBytesOf(name))),
-    changed: changed.filter((revision) => fits(bytesOf(revision))),
-  };
+  const given = [...removed, ...moved].filter((name) => fits(removedBytesOf(name)));
+  const taken = changed.filter((revision) => fits(bytesOf(revision)));
+  const names = new Set(taken.map(nameOf));
+  return newUnit({ changed: taken, removed: given.filter((name) => !names.has(name)) });
+}
+
+function newUnit(unit: Partial<Unit> = {}): Unit {
+  return { changed: [], removed: [], moved: [], ...unit };
 }
 
 function bytesOf(revision: Revision): number {

@@ -129,11 +129,11 @@ export class DeltaVariant implements Variant {
     this.#sent = { ...sent, isAnswered: true };
     if (errorDetail !== undefined) {
       const names = new Set(changed.map(nameOf));
-      this.#singles = this.#singles.union(names).union(new Set(removed));
-      // All others it lacks anyway.
-      this.#owed = this.#owed.union(
-        new Set([...sent.owed].filter((name) => revisionIn(this.#held, name) !== undefined)),
-      );
+      const gone = new Set(removed);
+      this.#singles = this.#singles.union(names).union(gone);
+      // Of the others the difference brings what it lacks.
+      const isLost = (name: string): boolean => revisionIn(this.#held, name) !== undefined || gone.has(name);
+      this.#owed = this.#owed.union(new Set([...sent.owed].filter(isLost)));
       this.#nackedVersion = result.snapshot.version;
       return { kind: "nack", sent: { ...result, names }, message: nackText(errorDetail.message) };
     }

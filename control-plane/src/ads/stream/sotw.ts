@@ -22,7 +22,7 @@ export interface TypeState {
   readonly sent: SentResponse | undefined;
   /** The response that the client ACKed last, which it serves. */
   readonly acked: SentRevisions | undefined;
-  /** The response that the client NACKed last; undefined once it has ACKed another, or has what it should have. */
+  /** The response that the client NACKed last; undefined once it has ACKed another, or should have what it ACKed or is sent. */
   readonly nacked: SentRevisions | undefined;
   /** What the client subscribed to since, and must be sent even if it did not change. */
   readonly owed: "all" | ReadonlySet<string>;
