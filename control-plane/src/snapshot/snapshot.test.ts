@@ -1,4 +1,5 @@
 // Tests of snapshot.ts, revision.ts and response-bytes.ts.
+import { inOneGo } from "@weir/limits/model/in-one-go";
 import { fromBinary } from "@bufbuild/protobuf";
 import { namesOf } from "@weir/harness/ads/pod-end";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
@@ -18,7 +19,7 @@ import { type Revision, Revisions } from "./revision.ts";
 import { revisionOf } from "./revisions.suite.ts";
 import { tailEncoder } from "./response-bytes.ts";
 import { Snapshot, snapshotSteps, type SnapshotSet } from "./snapshot.ts";
-import { resultOf, snapshotOf, snapshotsOf } from "./snapshots-of.suite.ts";
+import { snapshotOf, snapshotsOf } from "./snapshots-of.suite.ts";
 
 /** Enough resources for every kind of collision: shared names, domains and fleets. */
 const MANIFESTS = [
@@ -95,8 +96,8 @@ describe("snapshotSteps()", () => {
       { revision: a, fleets: undefined },
       ...revisions.map((revision) => ({ revision, fleets: [revision.name.slice("default/".length)] })),
     ];
-    const before = resultOf(snapshotSteps(place(gold, iron), ["gold", "iron"]));
-    const after = resultOf(
+    const before = inOneGo(snapshotSteps(place(gold, iron), ["gold", "iron"]));
+    const after = inOneGo(
       snapshotSteps(place(gold, revisionOf({ name: "iron", content: 2 })), ["gold", "iron"], before),
     );
     expect([after.others === before.others, after.byFleet.get("gold") === before.byFleet.get("gold")]).toEqual([
@@ -122,8 +123,8 @@ describe("snapshotSteps()", () => {
             return each === undefined || revision === undefined ? [] : { revision, fleets: each.place };
           });
           const fleets = [...new Set([...published.flatMap((each) => each.fleets ?? []), ...named])];
-          before = resultOf(snapshotSteps(published, fleets, before));
-          const alone = resultOf(snapshotSteps(published, fleets));
+          before = inOneGo(snapshotSteps(published, fleets, before));
+          const alone = inOneGo(snapshotSteps(published, fleets));
           expect(bytesOf(before)).toEqual(bytesOf(alone));
           const sizes = ({ byFleet, others }: SnapshotSet) =>
             [others, ...byFleet.values()].map((each) => each.sizeBytes);

@@ -1,4 +1,5 @@
 // Snapshots for tests: of manifests, and of any size. Only tests import it.
+import { inOneGo } from "@weir/limits/model/in-one-go";
 import { create } from "@bufbuild/protobuf";
 import { API_VERSION, KIND } from "@weir/crds/rate-limit-config/schema/schema";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
@@ -14,14 +15,7 @@ const REVISIONS = new Revisions();
 /** The snapshots of everything that is desired, however large. */
 export function snapshotsOf({ accepted, fleets }: DesiredConfiguration, before?: SnapshotSet): SnapshotSet {
   const admitted = accepted.map((resource) => ({ revision: REVISIONS.current(resource), fleets: resource.fleets }));
-  return resultOf(snapshotSteps(admitted, fleets, before));
-}
-
-/** What a function in steps returns in the end. */
-export function resultOf<Result>(steps: Iterator<unknown, Result>): Result {
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return step.value;
+  return inOneGo(snapshotSteps(admitted, fleets, before));
 }
 
 /** The snapshot of these manifests for fleets that no resource names. */

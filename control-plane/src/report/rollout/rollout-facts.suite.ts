@@ -1,5 +1,6 @@
 // What reports are made of, for tests: a publisher that has read some files, and pods in every
 // state. Only tests import it.
+import { inOneGo } from "@weir/limits/model/in-one-go";
 import { stateOf, translateResources } from "../../translate/manifests.suite.ts";
 import type { ResourceNack } from "../../pods/pod-revisions.ts";
 import type { PodState } from "../../pods/pod-registry.ts";
@@ -8,7 +9,6 @@ import { type Revision, Revisions } from "../../snapshot/revision.ts";
 import { OTHER_FLEETS, publish, UNPUBLISHED } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { type Snapshot, snapshotSteps } from "../../snapshot/snapshot.ts";
-import { resultOf } from "../../snapshot/snapshots-of.suite.ts";
 import type { SourceState } from "../../source/source.ts";
 import { reportRollout } from "./report-rollout.ts";
 import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";
@@ -50,7 +50,7 @@ export function publisherOfState(
   });
   const bounds = { snapshotMaxBytes, namespaceMaxBytes: undefined };
   const admission = admit(applicants, desired.fleets, bounds);
-  const snapshots = resultOf(snapshotSteps([...admission.admitted.values()], desired.fleets));
+  const snapshots = inOneGo(snapshotSteps([...admission.admitted.values()], desired.fleets));
   const publication = publish(before?.publication ?? UNPUBLISHED, snapshots, AT_MS, 0);
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);
   const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));
