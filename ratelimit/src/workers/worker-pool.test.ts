@@ -135,6 +135,22 @@ describe("WorkerPool", () => {
     await second;
   });
 
+  it("load() gives a later set to one worker after the other, and the first set to all", async () => {
+    pool = await start(2);
+    const loads = (): readonly number[] =>
+      children.map((child) => child.kinds().filter((kind) => kind === "load").length);
+    const first = pool.load([]);
+    expect(loads()).toEqual([1, 1]);
+    for (const child of children) child.report({ kind: "loaded", id: 1 });
+    await first;
+    const second = pool.load([]);
+    expect([await isSettled(second), loads()]).toEqual([false, [2, 1]]);
+    children[0]?.report({ kind: "loaded", id: 2 });
+    expect([await isSettled(second), loads()]).toEqual([false, [2, 2]]);
+    children[1]?.report({ kind: "loaded", id: 2 });
+    await second;
+  });
+
   it("load() does not wait for a worker that ends, and its replacement loads before it has connections", async () => {
     pool = await start(2);
     const loading = pool.load([]);
