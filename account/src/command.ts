@@ -4,12 +4,12 @@
 export const USAGE =
   "[backup FILE | sweep [--delete] | duplicates [--keep ID] | user find|lock|unlock|end-sessions|delete EMAIL | check-login URL]";
 
-/** What an operator does with one account. */
+/** The actions of an operator on one account. */
 export const USER_ACTIONS = ["find", "lock", "unlock", "end-sessions", "delete"] as const;
 
 export type UserAction = (typeof USER_ACTIONS)[number];
 
-/** What to run. */
+/** The command to run. */
 export type Command =
   | { readonly kind: "serve" }
   /** Copies the embedded database to a new file. */

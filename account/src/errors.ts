@@ -221,7 +221,7 @@ export interface AccountErrorDetails {
   readonly retryAfterSeconds?: number;
   /** Methods that the path serves; becomes Allow. */
   readonly allow?: readonly string[];
-  /** Whether the answer clears both cookies; undefined: as refusals of the call do. */
+  /** True if the answer clears both cookies; undefined: as refusals of the call do. */
   readonly clearCookies?: boolean;
   readonly cause?: unknown;
   readonly transient?: boolean;

@@ -1,5 +1,5 @@
-// What the log, the metrics and the spans say of a whole run of calls: which network they came from and
-// how they ended, and nothing personal.
+// Tests that the log, the metrics and the spans of a whole run of calls show which network the calls came
+// from and how they ended, and nothing personal.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startOtlpReceiver } from "@weir/harness/servers/otlp-receiver.suite";
 import { afterEach, describe, expect, it, vi } from "vitest";

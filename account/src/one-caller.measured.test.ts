@@ -1,6 +1,7 @@
-// What one caller can take from others, against the program with the default cost of a hash and without
-// limits: floods of logins, images that take long, uploads that trickle, connections that are held. And what
-// a rate limit service that is silent costs. The load comes from another process, and both share the machine.
+// Measures what one caller can take from others, against the program with the default cost of a hash and
+// without limits: floods of logins, images that take long, uploads that trickle, connections that are held.
+// Also measures the cost of a rate limit service that is silent. The load comes from another process, and
+// both share the machine.
 import { Agent, request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -153,7 +154,7 @@ describe("sixty callers of other networks register and log in, while one", { tim
   });
 });
 
-/** What attacks are made with. */
+/** The program under attack, and the images that attacks upload. */
 interface Attack {
   readonly program: Program;
   readonly slowImage: Promise<Buffer>;

@@ -1,4 +1,5 @@
-// What `weir-account user` does next to a running service, as docs/account.md says. The test of each user store runs this suite.
+// Tests `weir-account user` next to a running service, as docs/account.md describes it. The test of each user
+// store runs this suite.
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { UserAction } from "./command.ts";

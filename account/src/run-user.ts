@@ -18,7 +18,7 @@ import { parseEmail } from "./users/email.ts";
 import { accountLabel } from "./users/public-user.ts";
 import { changeOfSessions, updateUser } from "./users/update-user.ts";
 
-/** What is printed, and the line of the log, of each action that changes something. */
+/** The text that is printed, and the line of the log, of each action that changes something. */
 const DONE: Readonly<Record<Exclude<UserAction, "find">, { readonly text: string; readonly event: string }>> = {
   lock: { text: "The account is locked and logged out everywhere.", event: "Account locked by an operator" },
   unlock: { text: "The account is not locked.", event: "Account unlocked by an operator" },

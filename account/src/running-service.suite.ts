@@ -20,7 +20,7 @@ const ANSWER_TIMEOUT_MS = 60_000;
 /** Shortest password that is looked for in the log: shorter ones are part of other words. */
 const PASSWORD_FOUND_MIN = 6;
 
-/** What no line may have: e-mail addresses, tokens (JWT), and hashes of passwords. */
+/** Texts that no line may have: e-mail addresses, tokens (JWT), and hashes of passwords. */
 const PERSONAL = /[\w.+-]+@[\w-]+\.\w+|eyJ[\w-]{10,}|\$2[aby]\$\d\d\$/;
 
 /** The user that tests register. */

@@ -59,7 +59,7 @@ export interface ServiceDeps {
   readonly clock: () => number;
   /** Milliseconds by a clock that only goes forward. */
   readonly monotonicMs: () => number;
-  /** Whether the stop skips the drain, as a user at a terminal expects. */
+  /** Returns true if the stop skips the drain, as a user at a terminal expects. */
   readonly stopsAtOnce: () => boolean;
 }
 
@@ -269,7 +269,7 @@ function createCalls(
   };
 }
 
-/** What the page must know of the service. */
+/** The facts of the service that the page needs. */
 function pageOf(settings: Settings, media: Pick<MediaStore, "url">): PageFacts {
   return {
     mail: settings.mail.kind !== "off",

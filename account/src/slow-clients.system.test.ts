@@ -70,7 +70,7 @@ function register(url: string, email: string, avatar = PHOTOGRAPH): Promise<Resp
   return fetch(`${url}/api/v1/user/register`, { ...init, body: new Uint8Array(formOf(email, avatar)) });
 }
 
-/** What each silent upload sends: 56 of them leave no space for a photograph. */
+/** Size of the part that each silent upload sends: 56 uploads leave no space for a photograph. */
 const PART_BYTES = 614_400;
 const PHOTOGRAPH = png({ after: Buffer.alloc(1_000_000) });
 

@@ -94,7 +94,7 @@ export async function loadAuthority(certPem: string, keyPem: string): Promise<Au
   }
 }
 
-/** Whether {@link loadAuthority} can sign with such a key. */
+/** Returns true if {@link loadAuthority} can sign with such a key. */
 export function isAuthorityKey(key: KeyObject): boolean {
   return key.asymmetricKeyDetails?.namedCurve === "prime256v1";
 }

@@ -1,4 +1,4 @@
-// What certificates are found to say, compared with what was asked for.
+// Compares the content that is read from certificates with what was asked for.
 import { beforeAll, describe, expect, it } from "vitest";
 
 import { type Authority, type CertificatePair, createAuthority } from "./authority.ts";

@@ -9,7 +9,7 @@ import { USAGES } from "./usages.ts";
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** What a certificate says. */
+/** The content of a certificate. */
 export interface CertificateDetails {
   /** One PEM block with a line break at its end. */
   readonly pem: string;
@@ -40,7 +40,7 @@ export function readCertificates(pem: string): readonly CertificateDetails[] {
   });
 }
 
-/** Whether the key, in PEM, belongs to the certificate. */
+/** Returns true if the key, in PEM, belongs to the certificate. */
 export function isKeyOf(certificate: CertificateDetails, keyPem: string): boolean {
   try {
     return new NodeCertificate(certificate.pem).checkPrivateKey(createPrivateKey(keyPem));
@@ -49,7 +49,7 @@ export function isKeyOf(certificate: CertificateDetails, keyPem: string): boolea
   }
 }
 
-/** Whether an authority with this key, in PEM, can be loaded. */
+/** Returns true if an authority with this key, in PEM, can be loaded. */
 export function canSign(keyPem: string): boolean {
   try {
     return isAuthorityKey(createPrivateKey(keyPem));
@@ -58,13 +58,13 @@ export function canSign(keyPem: string): boolean {
   }
 }
 
-/** Whether the authority has signed the certificate. */
+/** Returns true if the authority has signed the certificate. */
 export function isIssuedBy(certificate: CertificateDetails, authority: CertificateDetails): boolean {
   const [issued, issuer] = [new NodeCertificate(certificate.pem), new NodeCertificate(authority.pem)];
   return issued.checkIssued(issuer) && issued.verify(issuer.publicKey);
 }
 
-/** Whether a certificate has exactly these names and this use. */
+/** Returns true if a certificate has exactly these names and this use. */
 export function hasNames(certificate: CertificateDetails, wanted: CertificateNames): boolean {
   const parsed = new X509Certificate(certificate.pem);
   const names = parsed.getExtension(SubjectAlternativeNameExtension)?.names.toJSON() ?? [];

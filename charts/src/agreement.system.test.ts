@@ -109,7 +109,7 @@ describe("the chart weir", () => {
           .filter(({ kind }) => String(kind).startsWith("ValidatingAdmissionPolicy"))
           .map((object) => [`${String(object["kind"])}/${nameOf(object)}`, object["spec"]]),
       );
-    // What keeps the definitions is for their chart's users to choose: it also keeps helm from removing them.
+    // The policy that keeps the definitions is a choice of their chart's users: it also keeps helm from removing them.
     const examples = manifests("examples/policies").filter((object) => !nameOf(object).startsWith("weir-definitions"));
     expect(specsOf(examples).size).toBe(4);
     expect(specsOf(chart.objects)).toEqual(specsOf(examples));

@@ -1,4 +1,5 @@
-// What tools/generate/chart-docs.ts writes into the charts: schemas, tables of values, and the custom resources.
+// The content that tools/generate/chart-docs.ts writes into the charts: schemas, tables of values, and the
+// custom resources.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fieldsOf } from "@weir/kubernetes/mapping";
@@ -20,7 +21,7 @@ const SETTINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** The names of the settings of a program. */
 export type SettingNames = (program: string) => readonly string[];
 
-/** What is generated for one chart. */
+/** The content that is generated for one chart. */
 export interface ChartFiles {
   /** Folder of the chart below `charts`. */
   readonly chart: string;
@@ -29,7 +30,10 @@ export interface ChartFiles {
   readonly rows: readonly (readonly [string, string, string])[];
 }
 
-/** What is generated from the values of each chart of `root`, the folder of the repository, and settings of programs. */
+/**
+ * Generates the content for each chart of `root`, the folder of the repository, from its values and the settings
+ * of programs.
+ */
 export function chartFiles(root: string, namesOf: SettingNames): readonly ChartFiles[] {
   const service = readFileSync(join(root, "crds", "crds", "ratelimitservices.yaml"), "utf8");
   const serviceSpec = specSchema(fieldsOf(parse(service)));

@@ -125,7 +125,7 @@ describe("the dashboards of the charts", () => {
     writeFileSync(join(folder.path, `${name}.ts`), lines.join("\n"));
   }
 
-  /** What the compiler reports of the modules of the folder. */
+  /** Compiles the modules of the folder; resolves to the report of the compiler. */
   async function compile(): Promise<string> {
     const compilerOptions = {
       ...{ noEmit: true, strict: true, skipLibCheck: true, allowImportingTsExtensions: true },

@@ -1,4 +1,4 @@
-// What Grafana accepts as one of our dashboards: its own types, narrowed to the panels and queries that we use.
+// The type of our dashboards, as Grafana accepts them: its own types, narrowed to the panels and queries that we use.
 import type { Dashboard, Panel, RowPanel, VariableModel } from "@grafana/schema";
 import type { Options as StatOptions } from "@grafana/schema/dist/esm/raw/composable/stat/panelcfg/x/StatPanelCfg_types.gen";
 import type {

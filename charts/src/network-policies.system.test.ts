@@ -28,7 +28,7 @@ function podOf(chart: RenderedChart, kind: "Deployment" | "Pod", name: string): 
   return policyPodOf(fieldsOf(fieldsOf(object["spec"])["template"]), fieldsOf(object["metadata"])["namespace"]);
 }
 
-/** Who of the clients is admitted to which ports of the pod, by name. */
+/** The names of the clients that are admitted to each port of the pod, by the name of the port. */
 function admissions(
   policies: readonly Mapping[],
   pod: PolicyPod,

@@ -1,4 +1,5 @@
-// What Helm prints after an installation: how many pods there are, the Secrets that they wait for, and steps in order.
+// Tests the notes that Helm prints after an installation: how many pods there are, the Secrets that they wait
+// for, and steps in order.
 import { fieldsOf } from "@weir/kubernetes/mapping";
 import { renderChart } from "@weir/harness/helm/render";
 import { describe, expect, it } from "vitest";

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fieldsOf, type Mapping, mappingOf, mappingsOf } from "@weir/kubernetes/mapping";
 
-/** Where kubeconform finds the schema of a kind below the folder. */
+/** The path below the folder at which kubeconform finds the schema of a kind. */
 export const SCHEMA_LOCATION = "{{.ResourceKind}}{{.KindSuffix}}.json";
 
 /** The prefix of references between definitions. */

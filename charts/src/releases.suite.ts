@@ -41,7 +41,7 @@ export class Releases {
     expect({ args, code }, stderr).toEqual({ args, code: 0 });
   }
 
-  /** What kubectl prints of an object; it must exist. */
+  /** Returns what kubectl prints of an object; it must exist. */
   async get(what: string, path: string): Promise<string> {
     return await this.#cluster.run(["get", what, "-n", this.#namespace, "-o", `jsonpath=${path}`]);
   }

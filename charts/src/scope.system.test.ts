@@ -17,7 +17,7 @@ import { Releases } from "./releases.suite.ts";
 const NAMESPACE = "weir-system";
 const GROUP = "ratelimit.weir.dev/v1alpha1";
 
-/** What statuses say without a control plane, in a namespace that is watched. */
+/** The reason in statuses without a control plane, in a namespace that is watched. */
 const WATCHED = "NoControlPlane";
 
 /** Writes that are denied until waits after failures would be longer than a right may take to be noticed. */

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const API_VERSION = "ratelimit.weir.dev/v1alpha1";
 
-/** What the chart makes with these values: the policies and their bindings, and no more. */
+/** The values of the chart, and the kinds of its objects that are applied: policies and their bindings, and no more. */
 const VALUES = { tenancy: { domainPrefix: true, fleetPrefix: true }, watchNamespaces: ["weir-system", "shop"] };
 const KINDS = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
 

@@ -14,9 +14,9 @@ interface Command {
   readonly load: () => Promise<(context: CommandContext, args: readonly string[]) => Promise<number>>;
 }
 
-/** What a command uses of its program. */
+/** The parts of its program that a command uses. */
 interface CommandContext extends ProgramContext {
-  /** Whether it works with the cluster of kubectl unless the command line names something else. */
+  /** True if it works with the cluster of kubectl unless the command line names something else. */
   readonly usesCluster: boolean;
 }
 
@@ -110,7 +110,7 @@ export function runWeir(name: "weir" | "kubectl weir", host: ProgramHost = nodeH
   );
 }
 
-/** Whether the arguments ask for help; after `--` there are no flags. */
+/** Returns true if the arguments ask for help; after `--` there are no flags. */
 function asksForHelp(args: readonly string[]): boolean {
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : args.length);
   return flags.includes("--help") || flags.includes("-h");

@@ -1,5 +1,5 @@
-// What each call of the API takes and answers, for the OpenAPI document. The tests hold every answer of the
-// service against it.
+// The inputs and answers of each call of the API, for the OpenAPI document. The tests check every answer of
+// the service against it.
 import { z } from "zod";
 import type { CallErrorCode, FieldErrorCode } from "../errors.ts";
 import {
@@ -24,7 +24,7 @@ export interface CallDescription {
   readonly description: string;
   /** The cookie that it needs. */
   readonly needs?: "access" | "refresh";
-  /** What it does to the two cookies of the session when it succeeds. */
+  /** Its effect on the two cookies of the session when it succeeds. */
   readonly cookies?: "sets" | "clears";
   readonly body?: z.ZodType;
   readonly status: 200 | 201;

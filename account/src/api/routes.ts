@@ -12,7 +12,7 @@ export interface AccountRoute {
   /** The limits that apply first: those of `profile` by session and address, others by address. */
   readonly limit?: LimitedRoute;
   readonly body?: "json" | "form";
-  /** Whether it answers 404 with MAIL=off. */
+  /** True if it answers 404 with MAIL=off. */
   readonly needsMail?: true;
 }
 

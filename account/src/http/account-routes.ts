@@ -29,7 +29,7 @@ export interface AccountCallsDeps extends AccountDeps, LimitDeps {
 /** The options of all calls. */
 export interface AccountRouteOptions extends AccountOptions {
   readonly cookies: CookieOptions;
-  /** Whether a refresh cookie alone may log out. */
+  /** True if a refresh cookie alone may log out. */
   readonly logOutAllowsRefresh: boolean;
   readonly avatarMaxBytes: number;
   readonly avatarRequired: boolean;

@@ -122,7 +122,7 @@ function addAccountRoutes(
   for (const [path, methods] of paths) addRoute(routes, path, path, methods);
 }
 
-/** What comes before the handler of a call. */
+/** The steps before the handler of a call. */
 function stepsBefore(
   { limit, body, needsMail }: AccountRoute,
   { throttle, limitSession, hasMail }: Pick<AppDeps, "throttle" | "limitSession" | "hasMail">,

@@ -46,8 +46,8 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether a call that changes something may proceed. Browsers send Sec-Fetch-Site, older ones only
- * Origin; a client that sends neither is no browser and has no foreign cookies.
+ * Returns true if a call that changes something may proceed. Browsers send Sec-Fetch-Site, older ones
+ * only Origin; a client that sends neither is no browser and has no foreign cookies.
  */
 export function isCallAllowed({ origin, secFetchSite }: CallOrigin, options: OriginOptions): boolean {
   if (secFetchSite === "same-origin" || secFetchSite === "none") return true;

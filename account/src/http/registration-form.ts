@@ -102,7 +102,7 @@ interface Part {
   readonly name: string | undefined;
   readonly text?: string;
   readonly file?: { readonly name: string | undefined; readonly encoding: string; readonly chunks: Buffer[] };
-  /** Whether it is larger than allowed. */
+  /** True if it is larger than allowed. */
   isCut: boolean;
 }
 

@@ -36,7 +36,7 @@ export type MailSettings =
       readonly from: string;
       /** Undefined: the page of the service. */
       readonly linkUrl: string | undefined;
-      /** Whether `smtp` must become TLS before anything is sent. */
+      /** True if `smtp` must become TLS before anything is sent. */
       readonly requireTls: boolean;
     };
 

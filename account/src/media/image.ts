@@ -1,5 +1,5 @@
-// What an image is to the service: formats, limits, an image that is safe to store, and the interface
-// of what makes one.
+// The images of the service: formats, limits, an image that is safe to store, and the interface of the
+// cleaner that makes one.
 import type { CallerGroup } from "@weir/common/callers/caller-group";
 
 /** The bounds of an accepted image. */

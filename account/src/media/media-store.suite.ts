@@ -1,4 +1,4 @@
-// What every media store must do. Each implementation runs this suite from its own test file.
+// The requirements for every media store. Each implementation runs this suite from its own test file.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CleanImage, ImageFormat } from "./image.ts";
 import { avatarKey, type MediaStore } from "./media-store.ts";

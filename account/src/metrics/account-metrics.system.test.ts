@@ -1,4 +1,4 @@
-// What /metrics of a service shows, by the rules of promtool and by the page that describes it.
+// Checks /metrics of a service by the rules of promtool and by the page that describes it.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";

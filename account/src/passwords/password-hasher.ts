@@ -29,12 +29,12 @@ export interface PasswordHasher {
    */
   hash(password: string, place: Pick<Place, "run">, checkWanted?: () => Promise<void>): Promise<string>;
   /**
-   * Whether the password has the hash. A false answer takes the same work for every hash up to
-   * today's cost, and for an undefined (no such user) or unusable one: it does not reveal which
+   * Resolves to true if the password has the hash. A false answer takes the same work for every hash
+   * up to today's cost, and for an undefined (no such user) or unusable one: it does not reveal which
    * accounts exist, nor that the cost was raised since an account's last login.
    */
   verify(password: string, storedHash: string | undefined, networks: readonly string[]): Promise<boolean>;
-  /** Whether a hash is weaker than the service would make it today. */
+  /** Returns true if the service would hash otherwise today: at a higher cost, with a pepper, or without one. */
   isOutdated(storedHash: string): boolean;
 }
 
@@ -50,7 +50,7 @@ export interface HasherOptions {
 export interface Bcrypt {
   /** A hash with a new salt, of 2^cost rounds. */
   hash(password: string, cost: number): Promise<string>;
-  /** Whether the password has the hash; takes the rounds that the hash names. */
+  /** Resolves to true if the password has the hash; takes the rounds that the hash names. */
   compare(password: string, bcryptHash: string): Promise<boolean>;
 }
 

@@ -13,7 +13,7 @@ const CORE_MIN_LENGTH = 3;
 /** The rows of letters of a keyboard; digits are a row in the order of their values. */
 const KEYBOARD_ROWS = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
 
-/** Whether the second character follows the first in one of the ways that people type. */
+/** Returns true if the second character follows the first in one of the ways that people type. */
 type Relation = (first: string, second: string) => boolean;
 
 const isNext: Relation = (first, second) =>
@@ -30,8 +30,8 @@ const RELATIONS: readonly Relation[] = [
 ];
 
 /**
- * Whether the password, in lower case, is one short unit repeated, or nothing but runs of equal or
- * neighbouring characters such as `aaaa`, `1234`, `dcba` and `qwer`.
+ * Returns true if the password, in lower case, is one short unit repeated, or nothing but runs of equal
+ * or neighbouring characters such as `aaaa`, `1234`, `dcba` and `qwer`.
  */
 export function isPattern(password: string): boolean {
   const characters = Array.from(password);

@@ -25,8 +25,8 @@ export function issueDeviceToken(key: KeyObject, holder: AccountHolder, nowMs: n
 }
 
 /**
- * Whether `token` was issued for the holder and has not expired. Only the form that was issued is
- * accepted, as the logins of a token are counted by its text.
+ * Returns true if `token` was issued for the holder and has not expired. Only the form that was issued
+ * is accepted, as the logins of a token are counted by its text.
  */
 export function isDeviceToken(key: KeyObject, holder: AccountHolder, token: string, nowMs: number): boolean {
   const [, seconds] = TOKEN.exec(token) ?? [];

@@ -12,7 +12,7 @@ export function loginCheckPassword(labelKey: KeyObject): string {
   return createHmac("sha256", labelKey).update(LOGIN_CHECK_EMAIL).digest("base64url");
 }
 
-/** Whether someone else than the check uses its address. */
+/** Returns true if a caller other than the check uses its address. */
 export function isForeignLoginCheck(emailKey: string, password: string, labelKey: KeyObject): boolean {
   if (emailKey !== LOGIN_CHECK_EMAIL) return false;
   const [expected, given] = [Buffer.from(loginCheckPassword(labelKey)), Buffer.from(password)];

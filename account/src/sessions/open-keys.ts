@@ -6,7 +6,7 @@ import { generatedKeys, generatedLabelSecret } from "./generated-secrets.ts";
 import { keysOfSecrets } from "./key-ring.ts";
 import { fixedKeys, type KeySourcePart, watchedKeys } from "./key-source.ts";
 
-/** Where the keys of tokens come from. */
+/** The source of the keys of tokens. */
 export type KeySource =
   | { readonly kind: "secrets"; readonly access: Secret; readonly refresh: Secret }
   | { readonly kind: "file"; readonly path: string }

@@ -13,7 +13,7 @@ const PLACEHOLDER =
 /** Fewest different characters of a secret: fewer come from a key that is held down. */
 const DISTINCT_MIN = 8;
 
-/** What the secret must be and is not; never the secret. */
+/** The requirement that the secret does not meet, never the secret itself; undefined: it meets all. */
 export function faultOfSecret(secret: string): string | undefined {
   if (Buffer.byteLength(secret) < SECRET_MIN_BYTES) return `at least ${SECRET_MIN_BYTES} bytes long`;
   if (PLACEHOLDER.test(secret) || new Set(secret).size < DISTINCT_MIN) return "random, not a placeholder";

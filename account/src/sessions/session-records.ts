@@ -131,8 +131,8 @@ export function newestTokenHash(sessions: readonly SessionRecord[]): string | nu
 }
 
 /**
- * Whether `tokenId` is the id of the session's current refresh token. Takes the same time for every
- * wrong id.
+ * Returns true if `tokenId` is the id of the session's current refresh token. Takes the same time for
+ * every wrong id.
  */
 export function isCurrentToken(session: SessionRecord, tokenId: string): boolean {
   return timingSafeEqual(Buffer.from(session.tokenHash, "hex"), Buffer.from(hashTokenId(tokenId), "hex"));

@@ -2,10 +2,10 @@
 import type { EnvReader } from "@weir/common/settings/read-env";
 import type { MailSettings } from "../mail/mailer.ts";
 
-/** What the settings of mail follow from. */
+/** The other settings that those of mail depend on. */
 export interface MailSurroundings {
   readonly isProduction: boolean;
-  /** Whether the service serves a page of its own. */
+  /** True if the service serves a page of its own. */
   readonly hasPage: boolean;
   readonly publicOrigin: string | undefined;
 }

@@ -4,7 +4,7 @@ import { parseSettings } from "./settings.ts";
 
 const S3 = { MEDIA: "s3", S3_BUCKET: "avatars" };
 
-/** What else production needs. */
+/** The other settings that production needs. */
 const PRODUCTION = {
   NODE_ENV: "production",
   ALLOW_EMBEDDED: "true",

@@ -5,7 +5,7 @@ import type { S3MediaOptions } from "../media/s3/s3-media-store.ts";
 /** Names of buckets: no part of one can change the meaning of a URL. */
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
-/** Where avatars are kept. */
+/** The store of avatars. */
 export type MediaSettings =
   /** `publicUrl` undefined: served by this service under /media/. */
   { readonly kind: "local"; readonly publicUrl: string | undefined } | ({ readonly kind: "s3" } & S3MediaOptions);

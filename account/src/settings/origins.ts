@@ -49,7 +49,7 @@ export function readOrigins(
   return { publicOrigin, corsOrigins, trustProxy: readTrustProxy(read) };
 }
 
-/** Whether the text is exactly what browsers send as Origin; neither "*" nor "null" is. */
+/** Returns true if the text is exactly what browsers send as Origin; neither "*" nor "null" is. */
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;

@@ -25,7 +25,7 @@ export interface Settings extends OriginSettings, ListenerSettings, StorageSetti
   readonly cookies: CookieOptions;
   readonly throttle: ThrottleSettings;
   readonly mail: MailSettings;
-  /** Whether the service serves its page. */
+  /** True if the service serves its page. */
   readonly hasPage: boolean;
   readonly avatarMaxBytes: number;
   readonly avatarMaxPixels: number;

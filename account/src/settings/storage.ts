@@ -10,7 +10,7 @@ const MONGODB_URI = /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+/;
 /** The choices that keep what they store on this machine. */
 const LOCAL: readonly string[] = ["embedded", "local"];
 
-/** Where users and avatars are kept. */
+/** The stores of users and avatars. */
 export interface StorageSettings {
   readonly store: StoreSettings;
   readonly media: MediaSettings;

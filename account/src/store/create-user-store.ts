@@ -6,7 +6,7 @@ import type { MongoDeps } from "./mongo/mongo-connection.ts";
 import { MongoUserStore } from "./mongo/mongo-user-store.ts";
 import type { UserStore } from "./user-store.ts";
 
-/** Where users are kept. */
+/** The store of users. */
 export type StoreSettings = { readonly kind: "embedded" } | { readonly kind: "mongo"; readonly uri: Secret };
 
 /** How the store is opened. */

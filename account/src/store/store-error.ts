@@ -5,8 +5,8 @@ import { AccountError } from "../errors.ts";
 const RETRY_AFTER_SECONDS = 2;
 
 /**
- * What is known of a write that failed: that it changed nothing and never will, or nothing, because
- * it was sent and its answer did not arrive.
+ * The effect of a write that failed: none, now and later; or unknown, because it was sent and its
+ * answer did not arrive.
  */
 export type WriteOutcome = "not_applied" | "unknown";
 

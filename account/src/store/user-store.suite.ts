@@ -1,4 +1,4 @@
-// What every user store must do. Each implementation runs this suite from its own test file.
+// The requirements for every user store. Each implementation runs this suite from its own test file.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionRecord } from "../sessions/session-records.ts";
 import type { MailToken, MediaIntent, UserChange, UserRecord, UserStore } from "./user-store.ts";

@@ -34,7 +34,7 @@ export interface StoreEvents {
   called(operation: StoreOperation, seconds: number): void;
   /** A call could not be answered. */
   failed(reason: StoreReason): void;
-  /** Whether the circuit breaker is open after an operation, and whether that operation opened it. */
+  /** Receives the state of the circuit breaker after an operation: open or not, and opened by that operation or not. */
   readonly breaker: (isOpen: boolean, hasOpened: boolean) => void;
 }
 

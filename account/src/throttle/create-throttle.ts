@@ -14,7 +14,7 @@ export interface ThrottleSettings {
   /** Undefined: no service is configured. */
   readonly service: RateLimitClientOptions | undefined;
   readonly failure: FailureMode;
-  /** What this process applies itself. */
+  /** The limits that this process applies itself. */
   readonly limits: Limits;
 }
 
@@ -24,7 +24,7 @@ export interface ThrottleParts {
   readonly parts: readonly Part[];
 }
 
-/** What it is built with: `clock` is for windows of limits, in milliseconds since the epoch. */
+/** The dependencies: `clock` is for windows of limits, in milliseconds since the epoch. */
 export interface CreateThrottleDeps extends Pick<ThrottleDeps, "events" | "log" | "monotonicMs"> {
   readonly clock: () => number;
 }

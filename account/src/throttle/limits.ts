@@ -1,5 +1,5 @@
-// What is limited: the descriptors of each route, and the limits that this process applies when no rate
-// limit service decides. examples/limits/account.yaml has the same ones for the service.
+// The descriptors of each route, and the limits that this process applies when no rate limit service
+// decides. examples/limits/account.yaml has the same limits for the service.
 import type { CallerGroup } from "@weir/common/callers/caller-group";
 
 /** The routes that are limited, by their value in descriptors. */

@@ -69,10 +69,10 @@ const UNIT_SECONDS: Readonly<Record<number, number>> = {
   [Unit.YEAR]: 31_536_000,
 };
 
-/** What `limit_remaining` is for a rule with `unlimited: true`, which has no `current_limit`. */
+/** The value of `limit_remaining` for a rule with `unlimited: true`, which has no `current_limit`. */
 const UNLIMITED_REMAINING = 0xffff_ffff;
 
-/** Where the service is and how it is asked. */
+/** The address of the service, and how it is asked. */
 export interface RateLimitClientOptions {
   /** `host:port`, `[address]:port` or `unix:/path`. */
   readonly target: string;
@@ -175,7 +175,7 @@ function decisionOf(response: RateLimitResponse, { entries }: LimitCheck, nowMs:
   return { isAllowed: false, key: longest.key, retryAfterSeconds: longest.seconds, headers };
 }
 
-/** Whether the service has a rule for the descriptor. */
+/** Returns true if the service has a rule for the descriptor. */
 function isKnown(descriptor: DescriptorStatus | undefined): boolean {
   return descriptor?.currentLimit !== undefined || descriptor?.limitRemaining === UNLIMITED_REMAINING;
 }

@@ -16,10 +16,10 @@ const LOG_INTERVAL_MS = 10_000;
 /** Retry-After while nothing can decide, in seconds. */
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
-/** What decides when the service does not, or has no limit: the limits of this process, or all requests alike. */
+/** The decision when the service makes none, or has no limit: by limits of this process, or alike for all requests. */
 export type FailureMode = "local" | "open" | "closed";
 
-/** What decided: the service, this process, or RATE_LIMIT_FAILURE alone. */
+/** The source of a decision: the service, this process, or RATE_LIMIT_FAILURE alone. */
 export type DecidedBy = "service" | "local" | "failure_mode";
 
 /** Listens to decisions; its methods must not throw. */

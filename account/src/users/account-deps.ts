@@ -38,7 +38,7 @@ export interface AccountOptions extends SessionLimits, RotationLimits {
 
 export interface Caller {
   readonly device: Device;
-  /** Who shares its limits, its turns in queues, and what it may hold. */
+  /** The group of callers that share its limits, its turns in queues, and what it may hold. */
   readonly group: CallerGroup;
   /** A log whose lines carry the request's id. */
   readonly log: Log;

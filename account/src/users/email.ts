@@ -13,7 +13,7 @@ const DOT_ATOM = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{
 /** A label of a domain in ASCII form (RFC 1123 section 2.1). */
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** What a domain may be typed with: letters, digits and marks of any script, dots and dashes. */
+/** The characters that a domain may be typed with: letters, digits and marks of any script, dots and dashes. */
 const TYPED_DOMAIN = /^[\p{L}\p{M}\p{N}.-]+$/u;
 
 /** An accepted address. */

@@ -34,7 +34,7 @@ class Fixture {
   readonly intents = new Set<string>();
   nowMs = 1_800_000_000_000;
   hashes = 0;
-  /** What happened, in this order. */
+  /** The steps that were taken, in this order. */
   readonly steps: string[] = [];
   readonly call = new AbortController();
   image: ImageResult = { ok: true, image: IMAGE };

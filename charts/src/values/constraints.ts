@@ -1,4 +1,4 @@
-// What values.schema.json says of values beyond the type of their defaults.
+// The constraints of values.schema.json on values, beyond the type of their defaults.
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -97,7 +97,7 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
   },
 };
 
-/** What is said of the value at `path` of a chart; undefined when its default says everything. */
+/** The constraint on the value at `path` of a chart; undefined when its default says everything. */
 export function constraintOf(chart: string, path: string): JsonSchema | undefined {
   const key = path.slice(path.lastIndexOf(".") + 1);
   return BY_PATH[chart]?.[path] ?? BY_KEY[key];

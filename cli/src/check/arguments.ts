@@ -18,7 +18,7 @@ export interface CheckArguments {
   readonly against: RulesFrom | undefined;
 }
 
-/** What `weir check --help` prints. */
+/** The text of `weir check --help`. */
 export const CHECK_HELP = `Validates manifests of RateLimitConfig and RateLimitService (YAML or JSON, read as kubectl reads them)
 and rule files of the rate limit service. Needs no server and changes nothing. A document with
 apiVersion or kind is a manifest; anything else is a rule file.
@@ -79,7 +79,7 @@ export function parseCheckArguments(args: readonly string[]): CheckArguments | s
   };
 }
 
-/** Where the live rules are; a text is the problem. */
+/** The source of the live rules; a text is the problem. */
 function readAgainst(flags: ReadFlags): RulesFrom | undefined | string {
   const against = flags.last("against");
   if (against === "") return "--against must not be empty";

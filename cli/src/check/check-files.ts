@@ -20,7 +20,7 @@ import { countsAnew, type LiveRules } from "./counts-anew.ts";
 import type { InputFile } from "./input-files.ts";
 import type { CheckReport } from "./report.ts";
 
-/** What was found in files, and what is wrong with it. */
+/** The resources and rules in files, and the report on them. */
 export interface CheckedFiles {
   readonly report: CheckReport;
   readonly resources: readonly CheckedResource[];
@@ -164,7 +164,7 @@ function checkRuleFiles(
   });
 }
 
-/** What is perhaps not meant; nothing of rules that are wrong, which are reported. */
+/** Warnings of input that is perhaps not meant; none of rules that are wrong, which are reported. */
 function warningsOf(
   rules: CheckedRules,
   textOf: (path: FieldPath) => string,

@@ -24,7 +24,7 @@ import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
  */
 const MANIFEST_BEGINNING = /^(\{\s*)?["']?(apiVersion|kind)["']?\s*:/m;
 
-/** What is found in a text without anything in it. */
+/** The content of a text without anything in it. */
 const NOTHING = { problems: [], warnings: [], resources: [], services: [], skipped: 0 } as const;
 
 /** The kind that is read next to RateLimitConfigs. */
@@ -59,7 +59,7 @@ export interface CheckedResource {
   readonly domain: string;
   /** undefined: every fleet. */
   readonly fleets: readonly string[] | undefined;
-  /** Where it puts all its rules into shadow mode; undefined: it does not. */
+  /** The location at which it puts all its rules into shadow mode; undefined: it does not. */
   readonly shadowAt: FileLocation | undefined;
   readonly nameAt: FileLocation;
   readonly domainAt: FileLocation;
@@ -85,7 +85,7 @@ export interface CheckedRules {
 /** The content of one text. */
 export interface CheckedText {
   readonly problems: readonly CheckProblem[];
-  /** What is valid and perhaps not meant. */
+  /** Input that is valid and perhaps not meant. */
   readonly warnings: readonly CheckProblem[];
   /** Documents of other kinds that were not checked. */
   readonly skipped: number;
@@ -96,7 +96,7 @@ export interface CheckedText {
 
 /** How texts are checked. */
 export interface CheckOptions {
-  /** Whether a manifest of another kind is skipped also when it is alone in its text, and may be misspelt. */
+  /** True if a manifest of another kind is skipped also when it is alone in its text, and may be misspelt. */
   readonly skipOtherKinds: boolean;
   /** Set: every other kind is refused, RateLimitServices too. */
   readonly configsOnly?: true;
@@ -109,7 +109,7 @@ export function checkText(path: string, text: string, options: CheckOptions): Ch
   return isManifestText(documents, text) ? checkManifests(path, documents, options) : checkRules(path, text, documents);
 }
 
-/** Whether a text, of which `documents` were read, is meant to hold manifests rather than rules. */
+/** Returns true if a text, of which `documents` were read, is meant to hold manifests rather than rules. */
 export function isManifestText(documents: readonly YamlDocument[], text: string): boolean {
   const isManifest = documents.some(
     ({ value }) => typeof value === "object" && value !== null && ("apiVersion" in value || "kind" in value),
@@ -211,7 +211,7 @@ function checkRules(path: string, text: string, documents: readonly YamlDocument
   return { ...NOTHING, problems: [{ path, line: 1, column: 1, ...file.at, field: "", message: excerpt(explained) }] };
 }
 
-/** What a rate limit pod reads without a warning. */
+/** The faults that a rate limit pod reads without a warning. */
 function ruleWarnings(path: string, documents: readonly YamlDocument[]): readonly CheckProblem[] {
   const [first, ...others] = documents.filter(({ value }, index) => index === 0 || value !== null);
   const repeated = (first?.problems ?? []).filter(({ message }) => message.startsWith("duplicate key "));
@@ -224,7 +224,7 @@ function ruleWarnings(path: string, documents: readonly YamlDocument[]): readonl
   ].map((problem) => ({ path, field: "", ...problem }));
 }
 
-/** What yaml.v2 makes of a key that is written twice. */
+/** The effect in yaml.v2 of a key that is written twice. */
 function effectOf(duplicate: string): string {
   return /^duplicate key "(rate_limit|metadata)"/.test(duplicate)
     ? "the two are merged, and of equal fields the last one counts"

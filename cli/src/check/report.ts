@@ -12,7 +12,7 @@ export interface CheckReport {
   readonly skipped: number;
   /** In the order of the files, and of the lines in each. */
   readonly problems: readonly CheckProblem[];
-  /** What is valid and perhaps not meant, in the same order. */
+  /** Input that is valid and perhaps not meant, in the same order. */
   readonly warnings: readonly CheckProblem[];
 }
 

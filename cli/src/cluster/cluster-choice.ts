@@ -35,7 +35,7 @@ export function readClusterChoice(flags: ReadFlags): ClusterChoice | string {
   return { kubeconfig: flags.last("kubeconfig"), context: flags.last("context") };
 }
 
-/** Where the API server of the choice is. */
+/** The connection to the API server of the choice. */
 export function connectionOf({ kubeconfig, context }: ClusterChoice, env: Env): ClusterConnection {
   const listed = env["KUBECONFIG"]?.split(delimiter).filter((path) => path !== "") ?? [];
   const paths = kubeconfig === undefined ? listed : [kubeconfig];

@@ -2,7 +2,7 @@
 import type { FlagTable, ReadFlags } from "../command-line/read-flags.ts";
 import { CLUSTER_FLAGS, CLUSTER_HELP, type ClusterChoice, readClusterChoice } from "./cluster-choice.ts";
 
-/** Where the control plane runs unless the command line names another place. */
+/** The namespace and the Service of the control plane unless the command line names others. */
 const NAMESPACE = "weir-system";
 const SERVICE = "weir-control-plane-headless";
 

@@ -10,7 +10,7 @@ export interface ClusterRulesChoice {
   readonly allNamespaces: boolean;
 }
 
-/** Where rules come from. */
+/** The source of rules. */
 export type RulesFrom =
   { readonly kind: "files"; readonly paths: readonly string[] } | ({ readonly kind: "cluster" } & ClusterRulesChoice);
 

@@ -14,7 +14,7 @@ export interface ReadFlags {
   all(name: string): readonly string[];
   /** The last value of a flag. */
   last(name: string): string | undefined;
-  /** Whether a flag without a value was given. */
+  /** Returns true if a flag without a value was given. */
   has(name: string): boolean;
 }
 

@@ -6,7 +6,7 @@ export interface ConfigCheckFlags {
   readonly mergeDomains: boolean;
 }
 
-/** What Go's flag package takes for true and false. */
+/** The texts that Go's flag package takes for true and false. */
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ...["1", "t", "T", "true", "TRUE", "True"].map((text) => [text, true] as const),
   ...["0", "f", "F", "false", "FALSE", "False"].map((text) => [text, false] as const),

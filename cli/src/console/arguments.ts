@@ -8,7 +8,7 @@ import { ACCESS_FLAGS, ACCESS_HELP } from "../rollout/server-access.ts";
 const DEFAULT_SERVER = "http://127.0.0.1:8092";
 
 export interface ConsoleArguments extends Pick<RolloutArguments, "servers" | "replicas" | "access"> {
-  /** Whether a browser is started. */
+  /** True if a browser is started. */
   readonly opensBrowser: boolean;
 }
 

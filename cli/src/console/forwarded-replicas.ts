@@ -64,7 +64,7 @@ export class ForwardedReplicas {
     return undefined;
   }
 
-  /** What identifies each replica. */
+  /** The number that identifies each replica. */
   indices(): readonly number[] {
     return [...this.#replicas.values()].map(({ index }) => index);
   }

@@ -27,7 +27,7 @@ const PAGE_PATHS: ReadonlySet<string> = new Set([
   "/console/icon.svg",
 ]);
 
-/** What is passed on to replicas: the APIs that read. */
+/** The paths that are passed on to replicas: the APIs that read. */
 const API_PATH = /^\/replicas\/(\d+)(\/weir\.(?:console\.v1\.ConsoleService|rollout\.v1\.RolloutService)\/\w+)$/;
 
 /** The server. */

@@ -30,7 +30,7 @@ export class Session {
     return `${this.#name}=${this.#cookie}; Path=/; HttpOnly; SameSite=Strict`;
   }
 
-  /** Whether the request has the cookie. */
+  /** Returns true if the request has the cookie. */
   has({ headers: { cookie = "" } }: Pick<IncomingMessage, "headers">): boolean {
     const values = cookie.split(/; */).flatMap((pair) => {
       const at = pair.indexOf("=");

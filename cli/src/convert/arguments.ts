@@ -14,7 +14,7 @@ export interface ConvertArguments {
   readonly outputFolder: string | undefined;
 }
 
-/** What `weir convert --help` prints. */
+/** The text of `weir convert --help`. */
 export const CONVERT_HELP = `Turns rule files of the rate limit service into RateLimitConfig manifests, and back. Comments and
 layout are kept as far as YAML allows. Needs no server and changes no existing file.
 

@@ -248,7 +248,7 @@ descriptors:
   });
 
   it("writes rules anew, and reports which comments are lost, when YAML cannot keep the layout", () => {
-    // What is merged in has to be written out: manifests know no merge keys.
+    // Merged fields have to be written out: manifests know no merge keys.
     const text =
       "domain: d # one\ndescriptors:\n  - &a {key: a, rate_limit: {unit: day, requests_per_unit: 1}}\n  - {<<: *a, key: b}\n";
     const conversion = convert(text);
@@ -379,7 +379,7 @@ descriptors:
   });
 });
 
-/** What a text of either form says of the rules, as JSON. */
+/** The rules in a text of either form, as JSON. */
 function modelOf(text: string): string {
   const [manifest] = readManifests(text);
   if (manifest?.resource !== undefined) return JSON.stringify(manifest.resource.spec);

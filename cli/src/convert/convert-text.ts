@@ -120,7 +120,7 @@ function convertManifests(path: string, text: string, documents: readonly YamlDo
       warnings.push(...omissions(path, manifest));
     }
   }
-  // What one result lacks another may have: comments are counted for all of them together.
+  // Comments are counted for all results together: one result may have the comment that another lacks.
   const after = results.map((result) => result.text).join("---\n");
   return { results, warnings: [...warnings, ...commentWarnings(path, text, after)], problems };
 }
@@ -129,7 +129,7 @@ function inconvertible(path: string): CheckProblem {
   return fileProblem(path, "cannot be converted: the other form would not mean the same");
 }
 
-/** What a manifest says and a rule file cannot. */
+/** Warnings of fields of a manifest that a rule file cannot have. */
 function omissions(path: string, { resource, locate }: ManifestDocument): readonly CheckProblem[] {
   const fields: readonly (readonly [isWritten: boolean, field: readonly string[], reason: string])[] = [
     [resource?.metadata.labels !== undefined, ["metadata", "labels"], "a rule file has nothing like it"],

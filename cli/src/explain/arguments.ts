@@ -31,7 +31,7 @@ export interface ExplainArguments {
   readonly skipOtherKinds: boolean;
 }
 
-/** What `weir explain --help` prints. */
+/** The text of `weir explain --help`. */
 export const EXPLAIN_HELP = `Shows which rule limits a request, and why others do not: level by level as a rate limit pod matches
 them. Needs no server but, with --from-cluster, the API server, and with --counts a control plane. Nothing
 is counted.
@@ -164,7 +164,7 @@ function readCountsFrom(flags: ReadFlags, usesCluster: boolean): CountsFrom | st
   return readServers(flags, usesCluster || flags.has("from-cluster"), DEFAULT_SERVER);
 }
 
-/** Where the rules come from; a text is the problem. */
+/** The source of the rules; a text is the problem. */
 function readRulesFrom(flags: ReadFlags, usesCluster: boolean): RulesFrom | string {
   const paths = [...flags.all("file"), ...flags.all("dir")];
   const given = Object.keys(FROM_CLUSTER_FLAGS).find((flag) => flags.has(flag) || flags.last(flag) !== undefined);

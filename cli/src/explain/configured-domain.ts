@@ -8,7 +8,7 @@ import type { CheckedRules, FileLocation } from "../check/check-text.ts";
 export interface ConfiguredDomain {
   readonly domain: string;
   readonly place: FileLocation;
-  /** Where a resource puts all its rules into shadow mode. */
+  /** The location at which a resource puts all its rules into shadow mode. */
   readonly shadowAt: FileLocation | undefined;
   readonly rules: readonly DescriptorModel[];
   readonly placeOf: (rule: DescriptorModel) => FileLocation;

@@ -17,7 +17,7 @@ import { findDomain } from "./configured-domain.ts";
 import { explainJson } from "./explain-json.ts";
 import { explainText } from "./explain-text.ts";
 
-/** What the command uses of its program. */
+/** The parts of its program that the command uses. */
 export interface ExplainContext extends Pick<ProgramContext, "stdout" | "stderr" | "signal" | "env"> {
   readonly usesCluster?: boolean;
 }

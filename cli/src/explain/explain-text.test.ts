@@ -50,8 +50,8 @@ function explain(
 }
 
 /**
- * What people read of a request with these descriptors, without the line of the domain and the
- * levels.
+ * The lines that people read of a request with these descriptors, without the line of the domain and
+ * the levels.
  */
 function outcomes(...descriptors: readonly string[]): readonly string[] {
   const domain = findDomain(

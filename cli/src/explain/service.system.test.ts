@@ -72,7 +72,7 @@ function redis(...command: readonly string[]): readonly string[] {
   return stdout.split("\n").filter((line) => line !== "");
 }
 
-/** What the service says of a limit; absent where none applies. */
+/** The service's status of a descriptor; the limit is absent where none applies. */
 interface Status {
   readonly currentLimit?: {
     readonly name?: string;

@@ -21,7 +21,7 @@ export interface RolloutFilter {
 export interface RolloutArguments {
   /** Empty when the replicas are those of a cluster. */
   readonly servers: readonly string[];
-  /** Where the replicas run, when no server is named. */
+  /** The replicas in a cluster, when no server is named. */
   readonly replicas?: ReplicasChoice | undefined;
   readonly access: ServerAccess;
   /** `once`: the state now. `watch`: until interrupted. `wait`: until ACKed, or time is up. */
@@ -30,7 +30,7 @@ export interface RolloutArguments {
   readonly timeoutMs: number;
   readonly format: "table" | "json";
   readonly filter: RolloutFilter;
-  /** Whether a pod of each fleet of the resource must be connected. */
+  /** True if a pod of each fleet of the resource must be connected. */
   readonly needsPods: boolean;
 }
 

@@ -100,7 +100,7 @@ describe("weir rollout through a proxy", () => {
       ["CONNECT", "cp.example:8443", `Basic ${Buffer.from("user:secret").toString("base64")}`],
     ]);
     expect(server.headers.map(({ host }) => host)).toEqual(["cp.example:8443"]);
-    // What is for the proxy is not for the server.
+    // The credentials for the proxy are not for the server.
     expect(server.headers[0]?.["proxy-authorization"]).toBeUndefined();
   });
 

@@ -39,7 +39,7 @@ function wrongIn(proxy: string): string | undefined {
   return [username, password].every(isEscaped) ? undefined : "has a % in user or password that should be %25";
 }
 
-/** Whether every % in the text begins a valid escape; Node accepts no other. */
+/** Returns true if every % in the text begins a valid escape; Node accepts no other. */
 function isEscaped(text: string): boolean {
   try {
     decodeURIComponent(text);

@@ -23,7 +23,7 @@ import type { ServerAccess } from "./server-access.ts";
 /** Largest answer, in bytes: thousands of resources and pods. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
-/** What the kubelet says, in words of the container runtime, when nothing listens on a port. */
+/** The error of the kubelet, in words of the container runtime, when nothing listens on a port. */
 const NOTHING_LISTENS = /the kubelet says ".*connection refused/is;
 
 /** Waits before a busy replica is asked again, in milliseconds. */
@@ -135,7 +135,7 @@ async function askTarget(
   }
 }
 
-/** Whether the server asks for a later attempt; a too large answer fails with the same code. */
+/** Returns true if the server asks for a later attempt; a too large answer fails with the same code. */
 function isBusy(error: unknown): boolean {
   return error instanceof ConnectError && error.code === Code.ResourceExhausted && error.metadata.has("retry-after");
 }

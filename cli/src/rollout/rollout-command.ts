@@ -24,7 +24,7 @@ const ANSWER_TIMEOUT_MS = 10_000;
 /** How often the names of servers are looked up again while they are watched, in milliseconds. */
 const LOOKUP_INTERVAL_MS = 5_000;
 
-/** What the command uses of the process in addition to its context. */
+/** The parts of the process that the command uses in addition to its context. */
 export interface RolloutEnvironment {
   /** The size of the terminal at standard output; undefined: no terminal. */
   readonly screen: () => ScreenSize | undefined;
@@ -46,9 +46,9 @@ export const PROCESS: RolloutEnvironment = {
   resolve: resolveAll,
 };
 
-/** What the command uses of its program. */
+/** The parts of its program that the command uses. */
 export type RolloutContext = Pick<ProgramContext, "stdout" | "stderr" | "signal" | "env"> & {
-  /** Whether the replicas are those of a cluster unless the command line names servers. */
+  /** True if the replicas are those of a cluster unless the command line names servers. */
   readonly usesCluster?: boolean;
 };
 

@@ -16,7 +16,7 @@ import { type RolloutEnvironment, runRollout } from "./rollout-command.ts";
 const CONNECTED = { seconds: 1_769_862_000n, nanos: 0 };
 export const CONNECTED_MS = 1_769_862_000_000;
 
-/** What a test says of a rollout: fields of the message as it is written in code. */
+/** A rollout in a test: fields of the message as it is written in code. */
 export type RolloutInit = Readonly<Record<string, unknown>>;
 
 /**
@@ -147,7 +147,7 @@ export interface Run {
   readonly abort: AbortController;
 }
 
-/** What a test changes of the process around the command. */
+/** The changes of a test to the process around the command. */
 export interface Surroundings extends Partial<RolloutEnvironment> {
   readonly env?: Readonly<Record<string, string>>;
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { drawn, screenOf, type ScreenSize } from "./screen.ts";
 
-/** What is drawn, without what moves the cursor. */
+/** The lines that are drawn, without escape sequences. */
 function linesOf(text: string, size: ScreenSize): readonly string[] {
   const [before, ...lines] = drawn(text, size).replace("\u001b[H", "\n").replace("\u001b[J", "").trimEnd().split("\n");
   expect(before).toBe("");

@@ -49,8 +49,8 @@ describe("weir rollout --watch", () => {
     const { ended, output, abort } = run(["--watch", "-s", url]);
     for (const connections of [1, 2, 3]) {
       await eventually("a connection", () => expect(server.filters).toHaveLength(connections), WAIT_MS);
-      // What came over this connection, and nothing that came before: one that had said nothing yet
-      // is reported immediately.
+      // Waits for a state of this connection, not of an earlier one: the loss of a connection without any
+      // state is reported immediately.
       server.change(rolloutOf("cp-0", { [`gateway-${connections}`]: 1 }));
       await eventually(
         "a picture",

@@ -47,7 +47,7 @@ export async function watchRollout(options: WatchOptions, deps: WatchDeps): Prom
 }
 
 interface WatchedReplica {
-  /** Whether the servers' names still resolve to it. */
+  /** True while the servers' names resolve to it. */
   isNamed: boolean;
   readonly end: AbortController;
   answer: ReplicaAnswer | undefined;

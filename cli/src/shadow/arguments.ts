@@ -14,7 +14,7 @@ export interface ShadowArguments {
   /** `undefined`: that of the context. */
   readonly namespace: string | undefined;
   readonly allNamespaces: boolean;
-  /** Whether all includes those with the label. */
+  /** True if --all includes those with the label. */
   readonly includesProtected: boolean;
 }
 

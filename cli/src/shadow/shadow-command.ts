@@ -15,7 +15,7 @@ import { switchConfig } from "./switch-config.ts";
 /** Resources that are switched at a time: thousands are done within seconds. */
 const CONCURRENCY = 8;
 
-/** What the command uses of its program. */
+/** The parts of its program that the command uses. */
 export type ShadowContext = Pick<ProgramContext, "stdout" | "stderr" | "signal" | "env">;
 
 /** Runs the command with the arguments after its name; returns the exit code. */

@@ -22,7 +22,7 @@ export interface SimulateArguments {
   readonly skipOtherKinds: boolean;
 }
 
-/** What `weir simulate --help` prints. */
+/** The text of `weir simulate --help`. */
 export const SIMULATE_HELP = `Plays requests against one limit, in no time and without any server, and prints how many pass.
 Counts as a rate limit pod does whose store loses nothing.
 

@@ -1,4 +1,4 @@
-// What `weir simulate` prints of rule files, and what it refuses.
+// Tests what `weir simulate` prints of rule files, and what it refuses.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// What was played, as JSON. Pure.
+// A simulation, as JSON. Pure.
 import type { ConfiguredDomain } from "../explain/configured-domain.ts";
 import { limitFields } from "../explain/explain-json.ts";
 import { type Load, mostWithin, type Simulation } from "./simulate.ts";

@@ -1,4 +1,4 @@
-// What was played, as text for people. Pure.
+// A simulation, as text for people. Pure.
 import { limitText } from "@weir/limits/explain/limit-text";
 
 import { placeText } from "../check/check-text.ts";

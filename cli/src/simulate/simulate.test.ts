@@ -1,4 +1,4 @@
-// What passes of requests in virtual time, with each algorithm.
+// Tests which requests pass in virtual time, with each algorithm.
 import { attachKeys, configuration, descriptor, limit } from "@weir/limits/rules/configuration.suite";
 import { compileRules } from "@weir/limits/rules/compile";
 import type { RateLimitModel } from "@weir/limits/model/model";

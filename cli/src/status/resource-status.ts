@@ -58,7 +58,7 @@ export function byUrgency(a: ResourceStatus, b: ResourceStatus): number {
   return urgency[a.ready] - urgency[b.ready] || (key(a) < key(b) ? -1 : 1);
 }
 
-/** Whether a condition is about an earlier generation. */
+/** Returns true if a condition is about an earlier generation. */
 export function isStale({ observedGeneration }: ShownCondition, generation: number | undefined): boolean {
   return observedGeneration !== undefined && generation !== undefined && observedGeneration < generation;
 }

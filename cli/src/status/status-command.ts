@@ -12,7 +12,7 @@ import { parseStatusArguments, type StatusArguments } from "./arguments.ts";
 import { byUrgency, readResourceStatus, type ResourceStatus } from "./resource-status.ts";
 import { statusTable, statusText } from "./status-text.ts";
 
-/** What the command uses of its program. */
+/** The parts of its program that the command uses. */
 export type StatusContext = Pick<ProgramContext, "stdout" | "stderr" | "signal" | "env">;
 
 /** Runs the command with the arguments after its name; returns the exit code. */

@@ -47,7 +47,7 @@ function service(available: string, degraded: string, connected: string, progres
   return resource("edge", { conditions, replicas: 2, readyReplicas: 1, fleet: "web.edge" }, RATE_LIMIT_SERVICE);
 }
 
-/** What the operator writes while a quota refuses the pods of the first rollout. */
+/** The status that the operator writes while a quota refuses the pods of the first rollout. */
 const STUCK = resource(
   "core",
   {

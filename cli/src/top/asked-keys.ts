@@ -9,7 +9,10 @@ export class AskedKeys {
   #asked: readonly KeyedRule[] = [];
   #askedMs = -Infinity;
 
-  /** Whether to ask for the keys of these rules: one of them is new, and the last question is long enough ago. */
+  /**
+   * Takes these rules, and returns true, if their keys are to be asked for: one of them is new, and the last
+   * question is long enough ago.
+   */
   replace(rules: readonly KeyedRule[], nowMs: number): boolean {
     if (nowMs - this.#askedMs < INTERVAL_MS || rules.every((rule) => this.#has(rule))) return false;
     this.#asked = rules;

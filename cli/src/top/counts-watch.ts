@@ -29,7 +29,7 @@ export interface KeyedRule {
   readonly path: string;
 }
 
-/** What is known of a replica. */
+/** The known state of a replica. */
 export interface WatchedReplica {
   readonly server: string;
   readonly counts: ReplicaCounts | undefined;
@@ -84,7 +84,7 @@ export class CountsWatch {
     }
   }
 
-  /** What is known now. */
+  /** The state of each replica, as far as it is known now. */
   replicas(): readonly WatchedReplica[] {
     return Array.from(this.#replicas, ([server, { counts, error, receivedMs }]) => {
       const silentMs = this.#deps.nowMs() - receivedMs;
@@ -96,7 +96,7 @@ export class CountsWatch {
   /** The limits of rules of a fleet, from a replica that answers: all have the same. */
   async getRules(fleet: string, rules: readonly KeyedRule[]): Promise<readonly RuleInfo[]> {
     for (const { getRules } of this.#replicas.values()) {
-      // What is wrong with a replica is reported with its counts; another one may answer.
+      // A fault of a replica is reported with its counts; another replica may answer.
       const found = await getRules?.(fleet, rules).catch(() => undefined);
       if (found !== undefined) return found;
     }

@@ -104,7 +104,7 @@ function printOnce(context: RolloutContext, { format }: TopArguments, view: TopV
   return exitCode(view.replicas);
 }
 
-/** What is known of the rules that are shown. */
+/** The known details of the rules that are shown. */
 class RuleInfos {
   readonly #watch: CountsWatch;
   readonly #nowMs: () => number;

@@ -1,4 +1,4 @@
-// What `weir top` shows, as plain data: fleets, rules and keys of all replicas. Pure.
+// The view of `weir top`, as plain data: fleets, rules and keys of all replicas. Pure.
 import type { FleetKeys, RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 import type { KeyValue, TopKey } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import type { RuleCountName } from "@weir/proto/observe/count-series";
@@ -77,7 +77,7 @@ export interface TopView {
   readonly rules: readonly ShownRule[];
 }
 
-/** What is known of the rules of a fleet, by name of the fleet. */
+/** The known details of the rules of a fleet, by name of the fleet. */
 export type KnownRules = ReadonlyMap<string, readonly RuleInfo[]>;
 
 /** The view of these replicas. */

@@ -27,7 +27,7 @@ interface Replica {
 }
 
 let folder: string;
-/** What pods count. */
+/** The rules that pods count. */
 let counted: readonly (typeof USER)[];
 const running: { stop(): void | Promise<void> }[] = [];
 

@@ -35,7 +35,7 @@ export interface AdminRoute {
   handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
 }
 
-/** Where the listener listens and how it answers paths without a route. */
+/** The address of the listener, its answer to paths without a route, and its bound of connections. */
 export interface AdminServerOptions extends ListenOptions, Pick<HttpListenerOptions, "otherHosts"> {
   /**
    * True answers "/" and unknown paths with the sorted index of all paths and status 200; default

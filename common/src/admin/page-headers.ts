@@ -14,7 +14,7 @@ export function contentSecurityPolicy(imageSources: readonly string[] = []): str
   ].join("; ");
 }
 
-/** What browsers must know of each file of a page. */
+/** The headers that browsers need with each file of a page. */
 export const PAGE_HEADERS = {
   "Content-Security-Policy": contentSecurityPolicy(),
   "Cache-Control": "no-store",

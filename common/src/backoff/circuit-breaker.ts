@@ -28,8 +28,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * Whether the caller may call the server; it must then report the result. True for one caller only
-   * when the time of skipping has passed.
+   * Returns true if the caller may call the server; it must then report the result. When the time of
+   * skipping has passed, this is true for one caller only.
    */
   mayCall(): boolean {
     if (this.#state.kind === "closed") return true;
@@ -39,7 +39,7 @@ export class CircuitBreaker {
     return true;
   }
 
-  /** Whether calls are skipped, or one is on its way to try. */
+  /** Returns true while calls are skipped, or one is on its way to try. */
   isOpen(): boolean {
     return this.#state.kind !== "closed";
   }

@@ -1,6 +1,6 @@
-// What groups of callers hold of something scarce. At each level of their networks (see caller-group.ts)
-// groups take turns, and the one that holds the most makes place for one that holds less: so whoever has
-// many addresses of one network has the share of one.
+// The shares that groups of callers hold of something scarce. At each level of their networks (see
+// caller-group.ts) groups take turns, and the one that holds the most makes place for one that holds less: so
+// a caller with many addresses of one network has the share of one.
 
 /** A network, or the whole: networks in it, or at the narrowest level the members. */
 interface Share<T> {
@@ -73,8 +73,9 @@ export class FairShares<T> {
   }
 
   /**
-   * Who must make place for a member of `weight`: in the widest network that holds more than the member's
-   * own would, the one with the most weight, the newest of equals. Undefined when there is none: then no other has too much.
+   * The member that must make place for one of `weight`: in the widest network that holds more than that
+   * one's own would, the one with the most weight, the newest of equals. Undefined when there is none: then
+   * no other has too much.
    */
   toDisplace(networks: readonly string[], weight = 1): T | undefined {
     let share: Share<T> | undefined = this.#all;

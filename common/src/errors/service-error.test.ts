@@ -1,4 +1,4 @@
-// What a service error carries, and how any thrown value reads in one line.
+// Tests what a service error carries, and how any thrown value reads in one line.
 import { describe, expect, it } from "vitest";
 
 import { describeError, ServiceError } from "./service-error.ts";

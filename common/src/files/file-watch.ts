@@ -17,7 +17,7 @@ const POLL_INTERVAL_MS = 5000;
  */
 const SETTLE_MS = 50;
 
-/** What a watch is about. */
+/** The files of a watch, and how often they are read even without an event. */
 export interface FileWatchOptions {
   /** The files; their folders are watched. */
   readonly paths: readonly string[];

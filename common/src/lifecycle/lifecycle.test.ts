@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { silentLog } from "../log/log.ts";
 import { Lifecycle, type Part, runUntilAborted } from "./lifecycle.ts";
 
-/** What happened to the parts, in order. */
+/** The events of the parts, in order. */
 let events: string[] = [];
 
 function part(name: string, overrides: Partial<Part> = {}): Part {

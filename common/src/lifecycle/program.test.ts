@@ -83,7 +83,7 @@ async function run(
   return host.exited.promise;
 }
 
-/** What a main does that hangs; takes what it has looked at before. */
+/** The result of a main that hangs; takes what it has looked at before. */
 const forever = (_seen?: unknown): Promise<number> => Promise.withResolvers<number>().promise;
 
 const unreachable = (): Promise<number> => Promise.reject(new Error("main was called"));

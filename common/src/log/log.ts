@@ -43,7 +43,7 @@ export interface Log {
    * precedence.
    */
   child(fields: LogFields): Log;
-  /** Whether lines of this level are written; for fields that are expensive to make. */
+  /** Returns true if lines of this level are written; for fields that are expensive to make. */
   isEnabled(level: LogLevel): boolean;
 }
 

@@ -27,7 +27,7 @@ export class BodyProgress {
     this.#windowBytes = bytes;
   }
 
-  /** Whether the body is too slow, with so many bytes at `nowMs`; to be called several times per window. */
+  /** Returns true if the body is too slow, with so many bytes at `nowMs`; to be called several times per window. */
   isLate(nowMs: number, bytes: number): boolean {
     const { firstByteMs, windowMs, windowBytes, totalMs } = this.#pace;
     if (nowMs - this.#startedMs >= totalMs) return true;

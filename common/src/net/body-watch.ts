@@ -6,7 +6,7 @@ import { type BodyPace, BodyProgress } from "./body-pace.ts";
 /** How often bodies are checked, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
 
-/** What the watch needs; `nowMs` is any clock that does not jump. */
+/** The dependencies of the watch; `nowMs` is any clock that does not jump. */
 export interface BodyWatchDeps {
   readonly nowMs: () => number;
   /** Receives each request whose body comes too slowly, once. */
@@ -49,7 +49,7 @@ export class BodyWatch {
 }
 
 /**
- * Whether a request has a body at all (RFC 9112 section 6); Node calls one without complete only
+ * Returns true if a request has a body at all (RFC 9112 section 6); Node calls one without complete only
  * after its handler ran.
  */
 export function hasBody({ headers }: IncomingMessage): boolean {

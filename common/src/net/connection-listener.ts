@@ -214,7 +214,7 @@ function connectionUnder(socket: TLSSocket): Socket {
   return (socket as TLSSocket & { readonly _parent?: Socket | null })._parent ?? socket;
 }
 
-/** Whether nghttp2 found first bytes that are not those of HTTP/2. */
+/** Returns true if nghttp2 found first bytes that are not those of HTTP/2. */
 function isForeignProtocol(error: Error): boolean {
   return errorCode(error) === "ERR_HTTP2_ERROR" && error.message.includes("bad client magic");
 }

@@ -47,7 +47,7 @@ export interface ListenerWords {
   readonly plaintext: string;
 }
 
-/** What a client sends that does not take the server's certificate. */
+/** The codes of alerts from a client that does not accept the server's certificate. */
 const SERVER_DISTRUST =
   /ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/;
 

@@ -41,7 +41,7 @@ export interface HttpTimeouts {
 
 const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 5000, closeMs: 5000 };
 
-/** Where to listen, and the bounds. */
+/** The addresses to listen on, and the bounds. */
 export interface HttpListenerOptions extends ListenOptions, Pick<LimitedListener, "isFair" | "onOpen" | "onRefused"> {
   /** Most connections at a time; further ones are closed immediately. */
   readonly connectionsMax: number;
@@ -80,7 +80,7 @@ export interface HttpService {
   handle(request: IncomingMessage, response: ServerResponse): void;
   /** The answer to a request that does not reach `handle`; with the request when its header was read. */
   refuse(refusal: HttpRefusal, request?: IncomingMessage): RefusalAnswer;
-  /** Whether to ask a client that expects "100 Continue" for the body; default: always. */
+  /** Returns true to ask a client that expects "100 Continue" for the body; default: always. */
   wantsBody?(request: IncomingMessage): boolean;
 }
 

@@ -130,8 +130,8 @@ function isInUse(error: unknown): boolean {
 }
 
 /**
- * Whether a process listens on the socket file; every error but ECONNREFUSED counts as yes, so that
- * no foreign file is removed.
+ * Resolves to true if a process listens on the socket file; every error but ECONNREFUSED counts as yes,
+ * so that no foreign file is removed.
  */
 function isAnswered(path: string): Promise<boolean> {
   return new Promise((resolve) => {

@@ -2,7 +2,7 @@
 import { unmapAddress } from "./host-port.ts";
 
 /**
- * Whether a peer's address is that of this machine itself, also where IPv6 carries it. Other
+ * Returns true if a peer's address is that of this machine itself, also where IPv6 carries it. Other
  * addresses of 127.0.0.0/8 are not: Istio's sidecar passes connections of other pods on from
  * 127.0.0.6, without a header.
  */
@@ -11,8 +11,8 @@ export function isLoopback(address: string | undefined): boolean {
 }
 
 /**
- * Whether a Host header names this machine as only this machine does. A web page can have its own
- * name lead to this machine, and then asks as if it were its own server. HTTP/1.0 has no header.
+ * Returns true if a Host header names this machine as only this machine does. A web page can have its
+ * own name lead to this machine, and then asks as if it were its own server. HTTP/1.0 has no header.
  */
 export function isLocalName(host: string | undefined): boolean {
   if (host === undefined) return true;

@@ -4,18 +4,18 @@
 export interface ElementOrder<T> {
   /** The lists are sorted by it, by UTF-16 code units; no two elements of a list have the same. */
   readonly nameOf: (element: T) => string;
-  /** Whether two elements are equal, names included; by default whether they are the same object. */
+  /** Returns true if two elements are equal, names included; by default, if they are the same object. */
   readonly isSame?: (left: T, right: T) => boolean;
 }
 
-/** What two lists have of a name; undefined: nothing. */
+/** The element of a name in each of two lists; undefined: none. */
 export interface Difference<T> {
   readonly name: string;
   readonly before: T | undefined;
   readonly after: T | undefined;
 }
 
-/** What differs between two lists, in the order of names. */
+/** The differences between two lists, in the order of names. */
 export function* sortedDifferences<T>(
   before: readonly T[],
   after: readonly T[],

@@ -8,7 +8,7 @@ import { Listeners } from "../lifecycle/listeners.ts";
 import type { Log } from "../log/log.ts";
 import { type SecretSource, secretInFile } from "../settings/secret.ts";
 
-/** What the file held when the settings were read. */
+/** The secret in the file when the settings were read. */
 export interface FirstSecret {
   readonly path: string;
   readonly value: string;

@@ -1,4 +1,4 @@
-// Where listeners are whose address is not set.
+// The addresses of listeners whose address is not set.
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 
 /**

@@ -215,7 +215,7 @@ export class EnvReader {
     });
   }
 
-  /** Whether the environment has a value for the setting. */
+  /** Returns true if the environment has a value for the setting. */
   isSet(names: Names): boolean {
     return namesOf(names).some((name) => (this.#env[name] ?? "") !== "");
   }

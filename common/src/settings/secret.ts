@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 /** The text that is printed instead of a secret. */
 export const REDACTED = "[redacted]";
 
-/** Where the value of a secret comes from that changes. */
+/** The source of a secret whose value changes. */
 export interface SecretSource {
   /** The present value. */
   current(): string;

@@ -19,7 +19,7 @@ export function withoutServiceLinks(env: Env): Env {
 }
 
 /**
- * Whether a variable has the name of a service link, whatever its value; such names get no warning.
+ * Returns true if a variable has the name of a service link, whatever its value; such names get no warning.
  */
 export function isServiceLinkName(name: string): boolean {
   return LINK_NAME.test(name);

@@ -1,6 +1,6 @@
 // Cuts texts for fields and messages that have a bound.
 
-/** What replaces the end that is cut. */
+/** Replaces the end that is cut. */
 const ELLIPSIS = "…";
 
 /**
@@ -15,7 +15,7 @@ export function cutText(text: string, maxBytes: number): string {
   return `${bytes.toString("utf8", 0, end)}${ELLIPSIS}`;
 }
 
-/** Whether a byte of UTF-8 is not the first one of its character. */
+/** Returns true if a byte of UTF-8 is not the first one of its character. */
 function isContinuation(byte = 0): boolean {
   return (byte & 0xc0) === 0x80;
 }

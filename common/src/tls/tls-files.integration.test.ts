@@ -24,7 +24,7 @@ let second: CertificatePair;
 let folder = "";
 let lines: Record<string, unknown>[] = [];
 let log: Log;
-/** What a test has opened, in the order of opening. */
+/** Functions that close what a test has opened, in the order of opening. */
 const closers: (() => void)[] = [];
 
 beforeAll(async () => {
@@ -247,7 +247,7 @@ describe("new TlsFiles() edges", () => {
     closers.push(() => others.stop());
     files.stop();
     writePair(folder, second);
-    await expect.poll(() => others.current().cert?.toString(), DEADLINE).toBe(second.certPem); // Who still watches has seen it.
+    await expect.poll(() => others.current().cert?.toString(), DEADLINE).toBe(second.certPem); // The others have seen it.
     expect(files.current().cert?.toString()).toBe(first.certPem);
   });
 });

@@ -14,7 +14,7 @@ export type {
   TlsMaterial,
 };
 
-/** What the files need. `refused` is called for each new content that cannot be used, once. */
+/** The dependencies of the files. `refused` is called for each new content that cannot be used, once. */
 export interface TlsFilesDeps {
   readonly log: Log;
   readonly refused?: () => void;

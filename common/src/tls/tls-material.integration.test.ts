@@ -10,7 +10,7 @@ import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths } from "./tls-mate
 
 let folder = "";
 
-/** Where a file of the test's folder is. */
+/** The path of a file in the test's folder. */
 function at(name: string): string {
   return join(folder, name);
 }

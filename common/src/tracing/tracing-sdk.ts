@@ -113,12 +113,12 @@ export class RunningTracing {
     return trace.setSpan(parent, span);
   }
 
-  /** Whether a place is in a trace; false where a trace begins. */
+  /** Returns true if a place is in a trace; false where a trace begins. */
   isInTrace(place: Context): boolean {
     return trace.getSpanContext(place) !== undefined;
   }
 
-  /** Whether the span at a place is exported. Below one that is not, no span needs to be made. */
+  /** Returns true if the span at a place is exported. Below one that is not, no span needs to be made. */
   isRecorded(place: Context): boolean {
     return trace.getSpan(place)?.isRecording() === true;
   }

@@ -62,7 +62,7 @@ export class TurnEnd {
     setImmediate(this.#run);
   }
 
-  /** What the tasks schedule meanwhile belongs to this turn, too. */
+  /** Runs all tasks, also those that tasks schedule meanwhile: they belong to this turn, too. */
   #runAll(): void {
     while (this.#stores.length > 0 || this.#answers.length > 0) {
       const stores = this.#stores;

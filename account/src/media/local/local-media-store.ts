@@ -190,7 +190,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Where a name is; its shape has been checked. */
+/** The path of a name whose shape has been checked. */
 function pathOf(directory: string, name: string): string {
   return join(directory, ...name.split("/"));
 }

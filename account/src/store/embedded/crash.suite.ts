@@ -60,8 +60,8 @@ export function acknowledgedBy(load: Program): readonly (readonly [id: string, w
 }
 
 /**
- * What of `acknowledged` the records in a database do not show, as one line each. A later write may
- * be there although its acknowledgement was not.
+ * The writes of `acknowledged` that the records in a database do not show, as one line each. A later
+ * write may be there although its acknowledgement was not.
  */
 export function findLost(
   acknowledged: ReadonlyMap<string, Acknowledged>,

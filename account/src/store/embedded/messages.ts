@@ -3,7 +3,7 @@
 import type { StartErrorCode } from "../../errors.ts";
 import type { MediaIntent, UpdateResult, UserChange, UserRecord } from "../user-store.ts";
 
-/** What the thread is asked. */
+/** A request to the thread. */
 export type StoreRequest = ReadRequest | WriteRequest;
 
 /** A request that changes nothing. */
@@ -61,7 +61,7 @@ export type FromThread =
  */
 export type StoreAccess = "own" | "share" | "read";
 
-/** What the thread is started with. */
+/** The data that the thread is started with. */
 export interface ThreadData {
   readonly directory: string;
   readonly access: StoreAccess;

@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { StartError } from "../../errors.ts";
 
 /**
- * What brings a database from one version to the next; the version is the number of steps taken.
+ * The steps that bring a database from one version to the next; the version is the number of steps taken.
  */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE users (

@@ -7,22 +7,22 @@ const SQLITE_CONSTRAINT_UNIQUE = 2067;
 /** The low byte of an extended code is its primary code. */
 const PRIMARY_CODE_MASK = 0xff;
 
-/** Whether another connection has the lock that the statement needs. */
+/** Returns true if another connection has the lock that the statement needs. */
 export function isBusy(error: unknown): boolean {
   return primaryCode(error) === SQLITE_BUSY;
 }
 
-/** Whether the values of the statement break a rule of the table. */
+/** Returns true if the values of the statement break a rule of the table. */
 export function isConstraint(error: unknown): boolean {
   return primaryCode(error) === SQLITE_CONSTRAINT;
 }
 
-/** Whether they repeat a value that is unique; a repeated primary key has another code. */
+/** Returns true if the values repeat one that must be unique; a repeated primary key has another code. */
 export function isUniqueConflict(error: unknown): boolean {
   return resultCode(error) === SQLITE_CONSTRAINT_UNIQUE;
 }
 
-/** Whether SQLite failed, and not the code that called it. */
+/** Returns true if SQLite failed, and not the code that called it. */
 export function isSqliteError(error: unknown): boolean {
   return resultCode(error) !== undefined;
 }

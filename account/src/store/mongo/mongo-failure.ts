@@ -16,8 +16,8 @@ const SERVER_CODES: Readonly<Record<number, Pick<MongoFailure, "reason" | "text"
 };
 
 /**
- * What a failed call says about its operation: the server answered that a value is not unique; there is
- * no usable answer; or nothing was sent. No error of the driver says the latter: when the answer to its
+ * The result of an operation whose call failed: the server answered that a value is not unique; there is
+ * no usable answer; or nothing was sent. No error of the driver reports the last: when the answer to its
  * first attempt is lost, it throws the error of the second, which may not reach any server.
  */
 export interface MongoFailure {
@@ -27,7 +27,7 @@ export interface MongoFailure {
   readonly text: string;
 }
 
-/** What an error of the driver says. */
+/** Classifies an error of the driver. */
 export function classifyError(error: unknown): MongoFailure {
   if (error instanceof mongo.MongoServerError) return classifyAnswer(Number(error.code));
   if (error instanceof mongo.MongoParseError || error instanceof mongo.MongoInvalidArgumentError)

@@ -184,7 +184,7 @@ export class MongoUserStore implements UserStore {
   }
 }
 
-/** Whether `stored` is what the change makes of that revision: the change itself, or its repetition. */
+/** Returns true if `stored` is the result of the change to that revision: of the change itself, or its repetition. */
 function isResultOf(stored: UserRecord, revision: number, change: UserChange): boolean {
   return stored.revision === revision + 1 && isDeepStrictEqual({ ...stored, ...change }, stored);
 }

@@ -39,7 +39,7 @@ export interface MongoTimeouts {
 
 /** The collection, on a connection of its own. */
 export class UserCollection {
-  /** What the error of a call says. */
+  /** Classifies the error of a call. */
   readonly classify: (error: unknown) => MongoFailure = classifyError;
   readonly #connection: Connection;
   readonly #users: ReturnType<typeof compileModel>;
