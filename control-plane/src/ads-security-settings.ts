@@ -11,7 +11,7 @@ export type AdsSecuritySettings =
       readonly caPath: string;
       /** Empty: every certificate of the authorities. */
       readonly allowedNames: readonly string[];
-      /** Whether the namespace and the fleet of a pod are those of its certificate. */
+      /** True if the namespace and the fleet of a pod are those of its certificate. */
       readonly isFleetFromCertificate: boolean;
       /** For reports; empty: no client. Undefined: the same as for pods. */
       readonly reportNames: readonly string[] | undefined;

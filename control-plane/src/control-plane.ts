@@ -43,7 +43,7 @@ import { statusRoutes, withoutReports } from "./status/status-routes.ts";
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
 
-/** What the secret of hashes is made for: nothing else that is made from the private key is equal to it. */
+/** The label of the secret of hashes: nothing else that is made from the private key is equal to that secret. */
 const HASH_SECRET_LABEL = "weir.observe.v1 hashes of values";
 
 /** Most concurrent answers: reports of some megabytes. */

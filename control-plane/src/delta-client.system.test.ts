@@ -14,7 +14,7 @@ import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 import { manifest } from "./translate/manifests.suite.ts";
 
-/** What the client reports of a response, and of what it holds then. */
+/** A report of the client on a response, and on what it holds then. */
 interface Report {
   readonly version: string;
   readonly changed: readonly string[] | null;

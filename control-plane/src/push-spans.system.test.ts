@@ -165,7 +165,7 @@ describe("weir-control-plane with tracing", () => {
       },
       status: { code: 0 },
     });
-    // What one pod is sent instead is no push of the fleet.
+    // A snapshot that one pod is sent instead is no push of the fleet.
     expect(pushes().map(({ attributes }) => attributes["weir.version"])).not.toContain(left);
   });
 

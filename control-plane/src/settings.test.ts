@@ -12,7 +12,7 @@ const TLS = {
   ADS_TLS_CLIENT_CACERT: "ca.pem",
 };
 
-/** What is wrong with these settings. */
+/** The problems of these settings. */
 function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProblem[] {
   try {
     parseSettings(env);

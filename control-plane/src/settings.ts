@@ -23,7 +23,7 @@ const SNAPSHOT_MAX_BYTES = 4 * 1024 * 1024 - 64 * 1024;
  */
 const STREAMS_PER_IDENTITY_MAX = 2000;
 
-/** Where resources come from. */
+/** The source of resources. */
 export type SourceSettings =
   | {
       readonly kind: "directory";
@@ -48,11 +48,11 @@ export interface Settings {
   readonly http: {
     readonly host: string;
     readonly port: number;
-    /** Whether reports are served there, next to probes and metrics. */
+    /** True if reports are served there, next to probes and metrics. */
     readonly hasReports: boolean;
     /** Port of the loopback addresses, which always have reports; 0: no such listener. */
     readonly consolePort: number;
-    /** Whether the start fails when that port is taken; else the control plane runs without that listener. */
+    /** True if the start fails when that port is taken; else the control plane runs without that listener. */
     readonly needsConsole: boolean;
   };
   /** Milliseconds. */
@@ -244,7 +244,7 @@ function readPublishing(
   };
 }
 
-/** Whether the resources of several tenants may come together: of more than one namespace of a cluster. */
+/** Returns true if the resources of several tenants may come together: of more than one namespace of a cluster. */
 function isShared(source: SourceSettings): boolean {
   return source.kind === "kubernetes" && !(source.scope.kind === "named" && source.scope.names.length === 1);
 }

@@ -28,7 +28,7 @@ function shownIn(schema: z.core.$ZodType, value: unknown): readonly [schema: z.c
     return shownIn(schema.element, value[0]);
   const [[name, inner] = [], ...others] = Object.entries(value as object) as [string, unknown][];
   const field = schema instanceof z.ZodObject && name !== undefined ? schema.shape[name] : undefined;
-  // What has all that it needs is what the block shows; what is around it may lack something.
+  // A value that has all that it needs is what the block shows; what is around it may lack something.
   if (field === undefined || others.length > 0 || z.safeParse(schema, value).success) return [schema, value];
   return shownIn(field as z.core.$ZodType, inner);
 }

@@ -29,7 +29,7 @@ export interface StackSettings {
   readonly runDirectory: string;
 }
 
-/** What listens on a port of the stack, and the setting that moves it. */
+/** The listener on a port of the stack, and the setting that moves it. */
 export interface PortOwner {
   readonly port: keyof StackPorts;
   readonly what: string;

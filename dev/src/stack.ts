@@ -26,7 +26,7 @@ const READY_TIMEOUT_MS = 60_000;
 /** Longest time of all programs together to stop before they are killed, in milliseconds. */
 const STOP_GRACE_MS = 3500;
 
-/** What the stack is started from. */
+/** The options that the stack is started with. */
 export interface StackOptions {
   readonly settings: StackSettings;
   /** Root of the repository, absolute. */

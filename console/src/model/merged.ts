@@ -1,4 +1,4 @@
-// What all replicas have sent, as one. Pure.
+// The data that all replicas have sent, as one. Pure.
 import { mergeCounts, type MergedFleetCounts } from "@weir/proto/observe/merged-counts";
 import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
 import type { MergedRollout } from "@weir/proto/rollout/merged-rollout";
@@ -12,9 +12,9 @@ export interface Merged {
   readonly rollout: MergedRollout;
   /** The answer to what the view asks. */
   readonly answer?: Answer | undefined;
-  /** What is not as it should be with the data itself: one text each. */
+  /** Problems with the data itself: one text each. */
   readonly notices: readonly string[];
-  /** Whether a replica has sent anything. */
+  /** True if a replica has sent anything. */
   readonly hasBegun: boolean;
 }
 

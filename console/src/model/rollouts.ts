@@ -48,13 +48,13 @@ export function byUrgency<Item>(items: readonly Item[], toneOf: (item: Item) => 
   return items.toSorted((one, other) => ORDER[toneOf(one)] - ORDER[toneOf(other)]);
 }
 
-/** Whether name, domain or fleets of a resource have the text; an empty text is in all. */
+/** Returns true if name, domain or fleets of a resource have the text; an empty text is in all. */
 export function matches({ resource }: MergedResource, filter: string): boolean {
   const { domain, fleets } = resource;
   return [resourceName(resource), domain, ...fleets].some((text) => text.includes(filter));
 }
 
-/** Whether name, fleet or replica of a pod have the text. */
+/** Returns true if name, fleet or replica of a pod have the text. */
 export function podMatches({ pod, replica }: ReplicaPod, filter: string): boolean {
   return [podName(pod), pod.fleet, replica].some((text) => text.includes(filter));
 }

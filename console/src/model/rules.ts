@@ -53,7 +53,7 @@ export function topRules(fleets: readonly MergedFleetCounts[], max: number): rea
 export interface Rejecting {
   /** In seconds since the epoch. */
   readonly seconds: number;
-  /** Whether it began before, when nothing was kept. */
+  /** True if it began before, when nothing was kept. */
   readonly isEarlier: boolean;
 }
 

@@ -1,4 +1,4 @@
-// What a view asks one replica for, in addition to what it watches of all. Every replica has the same rules.
+// The question that a view asks one replica, in addition to what it watches of all. Every replica has the same rules.
 import type { MessageShape } from "@bufbuild/protobuf";
 import {
   ExplainRequestResponseSchema,
@@ -36,7 +36,7 @@ export function responseTo<Name extends Method>(method: Name, answer: Answer | u
   return answer?.method === method ? (answer.response as Response<Name>) : undefined;
 }
 
-/** What the view asks; undefined: nothing. */
+/** The question that the view asks; undefined: none. */
 export function questionOf(route: Route | undefined): Question | undefined {
   switch (route?.view) {
     case "rule": {

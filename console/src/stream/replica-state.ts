@@ -1,4 +1,4 @@
-// What is known of replicas, as the views take it.
+// The known state of replicas, as the views take it.
 import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { ReplicaCounts } from "@weir/proto/observe/merged-counts";
 

@@ -12,12 +12,12 @@ const LOOKUP_INTERVAL_MS = 5_000;
 /** Longest wait for an answer, in milliseconds. */
 const TIMEOUT_MS = 5_000;
 
-/** Where the server of the page lists the paths of replicas. */
+/** The path on which the server of the page lists the paths of replicas. */
 const REPLICAS_PATH = "/console/replicas";
 
 const SERVICE = "weir.console.v1.ConsoleService";
 
-/** What the page says to a browser without a session. */
+/** The message of the page for a browser without a session. */
 const NO_SESSION =
   "This page is that of a kubectl weir console which has ended, or has another address: start the command again.";
 
@@ -31,7 +31,7 @@ export class Replicas {
   readonly #deps: ReplicasDeps;
   readonly #replicas = new Map<string, Replica>();
   #error: string | undefined;
-  /** What the view asks, and the answer. */
+  /** The question that the view asks, and the answer. */
   #question: Question | undefined;
   #answer: Answer | undefined;
   #rule: RuleAddress | undefined;

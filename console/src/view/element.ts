@@ -1,7 +1,7 @@
 // Elements of the page. Preact sets every text as text: none becomes markup.
 import { type ClassAttributes, type ComponentChildren, createElement, type HTMLAttributes, type VNode } from "preact";
 
-/** What an element contains. */
+/** The content of an element. */
 export type Content = ComponentChildren;
 
 /** An element. */

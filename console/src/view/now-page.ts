@@ -31,7 +31,7 @@ export function nowPage({ fleets, rollout }: Merged): readonly (Element | null)[
   ];
 }
 
-/** What is wrong: the problems as kubectl weir rollout lists them, and each resource with its reason. */
+/** The section on what is wrong: the problems as kubectl weir rollout lists them, and each resource with its reason. */
 function trouble(rollout: MergedRollout): Element | null {
   const resources = troubledResources(rollout.resources);
   const { problems, unreadable } = rollout;

@@ -1,4 +1,4 @@
-// What the views are made of: sections, tables, badges.
+// The parts that the views are made of: sections, tables, badges.
 import { type Content, type Element, h } from "./element.ts";
 
 import type { Tone } from "../model/rollouts.ts";
@@ -83,7 +83,7 @@ export function version(text: string): Element | string {
   return text === "" ? "none" : h("code", { title: text }, text.slice(0, 12));
 }
 
-/** What is shown of a list, and how many more there are. */
+/** The items of a list that are shown, and how many more there are. */
 export function firstOf<Item>(
   items: readonly Item[],
   max: number,

@@ -58,7 +58,7 @@ const KINDS: Readonly<Record<ChangeKind, string>> = {
   [ChangeKind.REMOVED]: "removed",
 };
 
-/** What a replica has published since its start. */
+/** The changes that a replica has published since its start. */
 function changes(filter: string, response: ListChangesResponse | undefined): Element | readonly Element[] {
   if (response === undefined) return h("p", null, "Not known yet.");
   const since = Number(response.since?.seconds ?? 0);

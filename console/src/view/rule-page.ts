@@ -84,7 +84,7 @@ function limits(infos: readonly RuleInfo[] | undefined): Content {
   ]);
 }
 
-/** What differs between the last revision and the one before. */
+/** The differences between the last revision and the one before. */
 function changed(infos: readonly RuleInfo[]): readonly Element[] {
   const differences = infos.map(({ difference }) => difference).filter((text) => text !== "");
   if (differences.length === 0) return [];

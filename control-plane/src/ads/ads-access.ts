@@ -28,7 +28,7 @@ export class AdsAccess {
     this.#deps = deps;
   }
 
-  /** Whether a pod may use a discovery method, and in which fleet. */
+  /** Decides whether a pod may use a discovery method, and in which fleet. */
   admitPod(peer: AdsPeer): PodAccess {
     const { security, warnings } = this.#deps;
     const refusal = this.#countName(nameRefusal(peer, security, warnings));

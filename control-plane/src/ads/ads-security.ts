@@ -19,7 +19,7 @@ export type AdsSecurity =
       readonly files: TlsFiles;
       /** A client certificate must have one of these names; empty allows all of the authority. */
       readonly allowedNames: readonly string[];
-      /** Whether the namespace and the fleet of a pod are those of its certificate. */
+      /** True if the namespace and the fleet of a pod are those of its certificate. */
       readonly isFleetFromCertificate?: boolean;
       /** Names for reports, of which an empty list allows none; undefined: the same as for pods. */
       readonly reportNames?: readonly string[] | undefined;
@@ -68,7 +68,7 @@ export function reportRefusal(peer: AdsPeer, security: AdsSecurity, warnings: Ra
   };
 }
 
-/** Whether one of the names is allowed; an empty list allows all. Host names ignore letter case. */
+/** Returns true if one of the names is allowed; an empty list allows all. Host names ignore letter case. */
 export function isAllowed(names: readonly string[], allowed: readonly string[]): boolean {
   if (allowed.length === 0) return true;
   const wanted = new Set(allowed.map(comparable));

@@ -129,7 +129,7 @@ describe("AdsServer over mutual TLS", () => {
         rejected: { version: snapshotOf(A, B).version, message: "default/b: no" },
       },
     ]);
-    // What is left it has.
+    // It has what is left.
     expect(pod.responses).toHaveLength(2);
   });
 
@@ -198,7 +198,7 @@ describe("AdsServer over mutual TLS", () => {
     await pod.response(1);
     const startedMs = performance.now();
     await server.stop();
-    // What SHUTDOWN_GRACE leaves it.
+    // The default of SHUTDOWN_GRACE.
     expect(performance.now() - startedMs).toBeLessThan(10_000);
     expect(await pod.ended()).toEqual({
       code: status.UNAVAILABLE,

@@ -10,8 +10,8 @@ import type { PodCall } from "./pod-call.ts";
 const OBSERVATIONS_MAX = 2;
 
 /**
- * What a connection may send of observations in ten seconds: several times the past and what a pod counts of 500 rules and
- * the keys of 32, about 1 MiB each. A message costs at least so much of it, in bytes.
+ * Bytes of observations that a connection may send in ten seconds: several times the past and what a pod counts of
+ * 500 rules and the keys of 32, about 1 MiB each. A message costs at least so much of it, in bytes.
  */
 const BUDGET_BYTES = 32 * 1024 * 1024;
 const BUDGET_SECONDS = 10;

@@ -1,4 +1,4 @@
-// What pods count as a feed: everything first, then what is new. A slow watcher is sent everything again.
+// The counts of pods as a feed: everything first, then what is new. A slow watcher is sent everything again.
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
@@ -29,7 +29,7 @@ export interface ConsoleFeedDeps {
 
 /** A watcher between two steps. */
 interface WatcherState {
-  /** What it has not taken yet. */
+  /** The response that it has not taken yet. */
   next: WatchCountsResponse | undefined;
   hasBegun: boolean;
   wake: () => void;
@@ -67,7 +67,7 @@ export class ConsoleFeed implements Part {
     ended.addEventListener("abort", wake, { once: true });
     const { fleet, keysOf } = filter;
     const leave = this.#deps.hub.watch({ fleet, keysOf: keysOf.slice(0, KEYED_RULES_MAX) }, (fleetsOf) => {
-      // What is not taken yet is part of everything.
+      // A response that is not taken yet is part of everything.
       const replaces = !state.hasBegun || state.next !== undefined;
       state.next = this.#response(replaces, fleetsOf(replaces));
       state.hasBegun = true;

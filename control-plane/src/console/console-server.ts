@@ -51,7 +51,7 @@ function forThisMachine(route: AdminRoute): AdminRoute {
   };
 }
 
-/** Whether a browser says that a page of another origin asks: another port of this machine is one, too. */
+/** Returns true if a browser says that a page of another origin asks: another port of this machine is one, too. */
 function isOtherOrigin({ headers: { origin, host } }: IncomingMessage): boolean {
   return origin !== undefined && origin.toLowerCase() !== `http://${host ?? ""}`.toLowerCase();
 }

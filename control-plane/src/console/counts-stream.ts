@@ -14,7 +14,7 @@ import { connectErrorOf } from "../report/connect-handler.ts";
 import type { ConsoleFeed } from "./console-feed.ts";
 import { countsJson } from "./counts-json.ts";
 
-/** Where it is served, and its media type. */
+/** The path on which it is served, and its media type. */
 const PATH = "/weir.console.v1.ConsoleService/WatchCounts";
 const MEDIA_TYPE = "application/connect+json";
 
@@ -24,7 +24,7 @@ const REQUEST_MAX_BYTES = 64 * 1024;
 /** Bytes before a message: flags, and its length. */
 const PREFIX_BYTES = 5;
 
-/** Whether it is such a request. Clients that want compression are served by Connect. */
+/** Returns true if it is such a request. Clients that want compression are served by Connect. */
 export function isCountsRequest({ method, url, headers }: IncomingMessage): boolean {
   const isPlain = headers["connect-accept-encoding"] === undefined && headers["connect-content-encoding"] === undefined;
   return method === "POST" && url === PATH && headers["content-type"] === MEDIA_TYPE && isPlain;

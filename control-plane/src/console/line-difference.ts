@@ -1,4 +1,4 @@
-// What differs between two texts, line by line. Pure.
+// The difference between two texts, line by line. Pure.
 
 /** Lines that are the same and that are shown around those that differ. */
 const CONTEXT_LINES = 3;

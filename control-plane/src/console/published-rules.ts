@@ -23,7 +23,7 @@ import { lineDifference } from "./line-difference.ts";
 /** Most candidates of a level in an answer. */
 const CANDIDATES_MAX = 100;
 
-/** What is published. */
+/** The published snapshots and revisions. */
 export type PublishedRules = Pick<Publisher, "snapshotFor" | "revisionsOf">;
 
 /** The limits of rules; rules that the fleet does not have are left out. */

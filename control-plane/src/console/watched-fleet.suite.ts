@@ -28,7 +28,7 @@ export const HOSTILE_TEXTS: readonly string[] = [
   "long".repeat(16),
 ];
 
-/** What a rule cannot have as its value, and a caller can send. */
+/** A text that a rule cannot have as its value, and a caller can send. */
 const CONTROL_TEXT = "\u0000\u0007\u001b[31m";
 
 /** How often scripted pods report, in milliseconds. */
@@ -145,7 +145,7 @@ function writeManifest(folder: string, name: string, domain: string, values: rea
   writeFileSync(join(folder, `${name}.yaml`), JSON.stringify(resource));
 }
 
-/** What a pod counts in steps of so many seconds: of one second the last one, else ten minutes. */
+/** Sends what a pod counts in steps of so many seconds: of one second the last one, else ten minutes. */
 function report(stream: ObserveStream, stepSeconds: 1 | 10): void {
   const now = Math.floor(Date.now() / 1000);
   const steps = stepSeconds === 1 ? 1 : 60;
@@ -185,7 +185,7 @@ function report(stream: ObserveStream, stepSeconds: 1 | 10): void {
   });
 }
 
-/** What a pod with one rule for each user has counted: of a value with an odd length more than fits in. */
+/** The counters of a pod with one rule for each user: a value with an odd length has more hits than fit in. */
 function countersOf({ id, domain, descriptors }: ReadCounters) {
   const limit = "5 per minute";
   const counts = descriptors.map(({ entries: [entry] }) => ({

@@ -25,13 +25,13 @@ export function revisionOfDomain(snapshot: SentRevisions["snapshot"], domain: st
   return byDomain.get(domain);
 }
 
-/** Whether the response has a limit of this name. */
+/** Returns true if the response has a limit of this name. */
 export function hasRule(sent: SentRevisions | undefined, { domain, path }: Pick<RuleName, "domain" | "path">): boolean {
   const revision = sentRevision(sent, domain);
   return revision !== undefined && limitsIn(revision).has(path);
 }
 
-/** Whether the response has rules for the domain. */
+/** Returns true if the response has rules for the domain. */
 export function hasDomain(sent: SentRevisions | undefined, domain: string): boolean {
   return sentRevision(sent, domain) !== undefined;
 }

@@ -70,7 +70,7 @@ export class ObserveCall implements StreamingReceiver {
       this.end(GrpcStatus.RESOURCE_EXHAUSTED, excess);
       return;
     }
-    // What was sent before the pod knew that nothing is wanted any more.
+    // The pod sent the message before it knew that nothing is wanted any more.
     if (this.#observer?.isWatched() === false && this.#answers?.isAsked() !== true) return;
     try {
       this.#receive(decodeMessage(ObserveRequestSchema, bytes, start, end));

@@ -42,7 +42,7 @@ describe("ObserveHub", () => {
     return hub.add({ fleet, topKeys: 32, hasRule: () => true, want: (each) => wanted.push(each) });
   }
 
-  /** What a watcher has received, added up; it reads everything each time. */
+  /** Returns a function that adds up what a watcher has received; it reads everything each time. */
   function watch(): () => CountSeries {
     let fleets: readonly FleetCounts[] = [];
     hub.watch(EVERYTHING, (of) => (fleets = of(true)));

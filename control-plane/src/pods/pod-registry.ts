@@ -37,7 +37,7 @@ export interface PodState extends ConnectedPod {
   readonly rejected: (VersionEvent & { readonly message: string }) | undefined;
   /** Its NACKs by name of the resource, of revisions that may be sent again. */
   readonly nacks: ReadonlyMap<string, ResourceNack>;
-  /** What it should have: its fleet's snapshot, or one with earlier revisions for what it NACKed. */
+  /** The snapshot that it should have: its fleet's, or one with earlier revisions for what it NACKed. */
   readonly choice: Snapshot | undefined;
 }
 
@@ -148,7 +148,7 @@ export class PodReport {
   /** The pod should have this snapshot. */
   chosen(choice: Snapshot, nacks: ReadonlyMap<string, ResourceNack>): void {
     const { choice: before, lastAnswer, accepted, rejected: known } = this.#state;
-    // What it NACKed may be gone, so that it lacks nothing without another answer.
+    // The revisions that it NACKed may be gone, so that it lacks nothing without another answer.
     const isComplete = lastAnswer !== undefined && accepted?.version === choice.version && !hasEarlier(choice);
     const rejected = isComplete ? undefined : known;
     if (choice === before && rejected === known) return;

@@ -34,13 +34,13 @@ export interface ResourceNack {
   readonly message: string;
 }
 
-/** What the choice works with. `clock` gives milliseconds since the epoch. */
+/** The dependencies of the choice. `clock` gives milliseconds since the epoch. */
 export interface PodRevisionsDeps {
   /** The kept revisions of a published resource, that one first, then the newest. */
   readonly revisionsOf: (name: string) => readonly Revision[];
   readonly snapshotMaxBytes: number;
   readonly clock: () => number;
-  /** Whether a response can leave out what the pod has, as in the incremental variant. */
+  /** True if a response can leave out what the pod has, as in the incremental variant. */
   readonly isIncremental?: boolean;
 }
 
@@ -98,7 +98,7 @@ export class PodRevisions {
   }
 
   /**
-   * What to send while `published` is active for the pod's fleet; `acked` is what it ACKed last, and
+   * The snapshot to send while `published` is active for the pod's fleet; `acked` is what it ACKed last, and
    * `names` the resources that it subscribes to, undefined for all.
    */
   choose(published: Snapshot, acked: SentRevisions | undefined, names?: ReadonlySet<string>): Snapshot {
@@ -188,7 +188,7 @@ export class PodRevisions {
   }
 }
 
-/** Whether a revision is an earlier one of the same resource, and does not enforce what is in shadow mode now. */
+/** Returns true for an earlier revision of the same resource that does not enforce what is in shadow mode now. */
 function mayReplace(earlier: Revision | undefined, { identity, manifest }: Revision): earlier is Revision {
   if (earlier === undefined || (earlier.identity !== identity && !isForeign(earlier))) return false;
   return manifest.spec.shadowMode !== true || earlier.manifest.spec.shadowMode === true;

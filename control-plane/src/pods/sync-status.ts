@@ -21,7 +21,7 @@ export function syncStatusOf(
   return accepted?.version === version ? "current" : "pending";
 }
 
-/** What a pod serves of a resource instead of its published revision, because of a NACK. */
+/** The revision of a resource that a pod serves instead of the published one, because of a NACK. */
 export interface Deviation {
   /** undefined: nothing. */
   readonly revision: Revision | undefined;

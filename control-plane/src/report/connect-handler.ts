@@ -32,7 +32,7 @@ const HOW_TO_ASK = {
     "this method streams: POST an enveloped message to this path with the header content-type: application/connect+json, or use Connect or gRPC-web; methods that do not stream take plain JSON",
 } as const;
 
-/** Where the answer to a request goes. */
+/** Context key of the response to which the answer to a request is written. */
 export const RESPONSE = createContextKey<ServerResponse | undefined>(undefined);
 
 /** Answers a request to a method of the API. */

@@ -178,7 +178,7 @@ function hasToAnswer(pod: PodState, version: string): boolean {
   return syncStatusOf(pod, version) !== "current" && pod.rejected?.version !== version;
 }
 
-/** Whether a pod NACKed a snapshot, or is sent earlier revisions; other NACKs are about earlier content. */
+/** Returns true if a pod NACKed a snapshot, or is sent earlier revisions; other NACKs are about earlier content. */
 function lacksSome({ rejected, choice }: PodState, { version }: Snapshot): boolean {
   return rejected?.version === version || (choice?.earlierRevisions.size ?? 0) > 0;
 }

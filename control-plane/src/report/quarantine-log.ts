@@ -37,7 +37,7 @@ export class QuarantineLog implements Part {
   #changed({ kind, before, pod }: PodChange): void {
     const [known, now] = [before?.choice, kind === "left" ? undefined : pod.choice];
     if (known === now) return;
-    // What both have in common does not end.
+    // A quarantine that both have in common does not end.
     if (now !== undefined && this.#countPod(pod.fleet, now, 1)) this.#begin(pod, now);
     if (known !== undefined && this.#countPod(pod.fleet, known, -1)) this.#end(pod.fleet, known);
   }
@@ -77,7 +77,7 @@ function add<Key>(counts: Map<Key, number>, key: Key, difference: 1 | -1): numbe
   return count;
 }
 
-/** What pods are sent instead of a resource. */
+/** Texts for what pods are sent instead of a resource. */
 const INSTEAD = ["an earlier revision is sent", "it is left out"] as const;
 
 function insteadOf(revision: Revision | undefined): string {

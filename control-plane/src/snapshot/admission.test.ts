@@ -40,7 +40,7 @@ function admitTexts(before: Admission | undefined, texts: readonly ResourceText[
   );
 }
 
-/** What is published: the size of each resource by name. */
+/** The size of each published resource by name, in bytes. */
 function sizes({ admitted }: Admission): Readonly<Record<string, number>> {
   return Object.fromEntries([...admitted].map(([name, { revision }]) => [name, revision.bytes.length]));
 }

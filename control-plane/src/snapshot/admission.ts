@@ -27,7 +27,7 @@ export interface WaitingResource {
   readonly resource: AcceptedResource;
   /** The bound and what would exceed it, for people. */
   readonly message: string;
-  /** Whether an earlier revision is published. */
+  /** True if an earlier revision is published. */
   readonly keepsEarlier: boolean;
 }
 
@@ -60,7 +60,7 @@ export function admit(applicants: readonly Applicant[], fleets: readonly string[
     if (room.excess(served.revision, undefined, bounds) !== undefined) room.remove(served.revision.name);
   }
   const changed = byAge.filter((applicant) => !isAdmitted(applicant, room.get(applicant.revision.name)));
-  // What shrinks makes room for what grows, whatever their age.
+  // Resources that shrink make room for those that grow, whatever their age.
   const order = [...changed.filter((each) => !grows(each, room)), ...changed.filter((each) => grows(each, room))];
   const waiting = [...tryAll(order, room, bounds)].map(([{ resource, revision }, message]) => ({
     resource,
@@ -71,8 +71,8 @@ export function admit(applicants: readonly Applicant[], fleets: readonly string[
 }
 
 /**
- * Whether all revisions, served and current, would fit into one snapshot, as they do as a rule: then none waits,
- * in whatever order they are admitted.
+ * Returns true if all revisions, served and current, would fit into one snapshot, as they do as a rule: then none
+ * waits, in whatever order they are admitted.
  */
 function fitsAll(
   applicants: readonly Applicant[],
@@ -135,7 +135,7 @@ function isAdmitted({ revision, resource: { fleets } }: Applicant, admitted: Pub
   return admitted?.revision === revision && areSameFleets(admitted.fleets, fleets);
 }
 
-/** Whether the current revision needs more bytes in some fleet than the admitted one. */
+/** Returns true if the current revision needs more bytes in some fleet than the admitted one. */
 function grows({ revision, resource: { fleets } }: Applicant, room: Room): boolean {
   const admitted = room.get(revision.name);
   if (admitted === undefined || revision.bytes.length > admitted.revision.bytes.length) return true;

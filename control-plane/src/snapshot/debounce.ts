@@ -21,7 +21,7 @@ export class Debounce {
   #firstMs: number | undefined;
   /** The time of the last change. */
   #lastMs = -Infinity;
-  /** Whether the timer is that of a change after a quiet period: further ones do not put it off. */
+  /** True while the timer is that of a change after a quiet period: further ones do not put it off. */
   #isSoon = false;
   #running: Promise<void> | undefined;
   #isStopped = false;

@@ -21,7 +21,7 @@ const OPTIONS = {
 interface StoredConfig {
   readonly text: ManifestText;
   readonly uid: string;
-  /** Whether its current revision is one that the control plane refuses. */
+  /** True if its current revision is one that the control plane refuses. */
   readonly isInvalid: boolean;
   revision: ManifestText | undefined;
 }
@@ -75,7 +75,7 @@ async function startReplica(cluster: Cluster): Promise<Publisher> {
   return replica;
 }
 
-/** What pods of each fleet are sent, and what waits. */
+/** The versions that pods of each fleet are sent, and the resources that wait. */
 function published(replica: Publisher): unknown {
   const { admission } = replica.state();
   return {

@@ -18,7 +18,7 @@ function setOf(...manifests: readonly ManifestText[]): SnapshotSet {
 }
 
 /**
- * What becomes active when these sets are wanted one after the other, each at its time in
+ * The publication after these sets were wanted one after the other, each at its time in
  * milliseconds.
  */
 function after(...steps: readonly (readonly [atMs: number, wanted: SnapshotSet])[]): Publication {

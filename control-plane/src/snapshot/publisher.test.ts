@@ -57,7 +57,7 @@ describe("Publisher", () => {
   let told: number;
   let observed: number;
   let pods: PodRegistry;
-  /** Whether pods have loaded a revision. */
+  /** Returns true if pods have loaded a revision. */
   let isLoaded: IsLoaded;
   /** Names and attributes of the spans that have ended. */
   let spans: (readonly [string, Readonly<Record<string, unknown>>])[];
@@ -70,7 +70,7 @@ describe("Publisher", () => {
     };
   }
 
-  /** What the log said since the last call, without time. */
+  /** The lines of the log since the last call, without time. */
   function logged(): readonly Record<string, unknown>[] {
     return lines.splice(0).map(({ "@timestamp": _time, ...rest }) => rest);
   }

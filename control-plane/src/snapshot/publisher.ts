@@ -31,7 +31,7 @@ export interface PublisherOptions extends AdmissionBounds {
   readonly debounceMaxMs: number;
 }
 
-/** What the publisher has made of the source, for reports. */
+/** The state that the publisher has derived from the source, for reports. */
 export interface PublisherState {
   /** The state of the source when it was last read; undefined until then. */
   readonly read: SourceState | undefined;
@@ -42,7 +42,7 @@ export interface PublisherState {
   readonly publishedMs: ReadonlyMap<string, number>;
   /** When the first change that led to it was noticed, milliseconds since the epoch, by fleet. */
   readonly changedMs: ReadonlyMap<string, number>;
-  /** What is published of it, and what does not fit; undefined until the source was read. */
+  /** The published revisions, and the resources that do not fit; undefined until the source was read. */
   readonly admission: Admission | undefined;
   /** The current revision of a served resource; undefined: there is none. */
   currentRevision(name: string): Revision | undefined;
@@ -50,7 +50,7 @@ export interface PublisherState {
   readonly sourceError: string | undefined;
 }
 
-/** What the publisher works with. `clock` gives milliseconds since the epoch. */
+/** The dependencies of the publisher. `clock` gives milliseconds since the epoch. */
 export interface PublisherDeps {
   readonly log: Log;
   readonly clock: () => number;
@@ -120,7 +120,7 @@ export class Publisher implements Part {
     if (this.#isStarted) this.#debounce.changed();
   }
 
-  /** What it has made of the source. */
+  /** The state that it has derived from the source. */
   state(): PublisherState {
     return {
       read: this.#read,

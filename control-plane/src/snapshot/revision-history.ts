@@ -9,7 +9,7 @@ interface KeptRevisions {
   readonly published: Revision;
   /** The one that was published before. */
   readonly previous: Revision | undefined;
-  /** Whether connected pods had loaded that when the published one came. */
+  /** True if connected pods had loaded that when the published one came. */
   readonly isPreviousLoaded: boolean;
   /** Further ones that pods had loaded while they were published or after; the newest first. */
   readonly loaded: readonly Revision[];
@@ -20,7 +20,7 @@ interface KeptRevisions {
 /** Returns whether a connected pod has loaded a revision. */
 export type IsLoaded = (revision: Revision) => boolean;
 
-/** What is known of revisions elsewhere. */
+/** Facts about revisions that are known elsewhere. */
 export interface RevisionFacts {
   /** Those of a resource that the source handed over, the newest first; the same list while they are the same. */
   readonly lastGoodOf: (name: string) => readonly Revision[];

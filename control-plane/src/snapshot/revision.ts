@@ -82,7 +82,7 @@ export function foreignRevision(name: string, digest: string): Revision {
   };
 }
 
-/** Whether a revision is one of {@link foreignRevision}. */
+/** Returns true if a revision is one of {@link foreignRevision}. */
 export function isForeign({ identity }: Revision): boolean {
   return identity === FOREIGN_IDENTITY;
 }

@@ -6,7 +6,7 @@ import { contentHash, versionsText } from "@weir/proto/grpc/set-version";
 import type { Revision } from "./revision.ts";
 import { encodeHead } from "./response-bytes.ts";
 
-/** What pods are sent of resources instead of the published revisions; undefined: nothing. */
+/** The revisions that pods are sent instead of the published ones, by name of the resource; undefined: nothing. */
 export type EarlierRevisions = ReadonlyMap<string, Revision | undefined>;
 
 const NONE_EARLIER: EarlierRevisions = new Map();
@@ -14,13 +14,13 @@ const NONE_EARLIER: EarlierRevisions = new Map();
 /** Bytes from one digest to the next in the text of digests: each is a {@link contentHash}, with a line break in between. */
 const DIGEST_STRIDE = contentHash("").length + 1;
 
-/** What differs from one snapshot to the next: the revision of a resource; undefined: it has none any more. */
+/** A difference from one snapshot to the next: the revision of a resource; undefined: it has none any more. */
 export interface SnapshotEdit {
   readonly name: string;
   readonly revision: Revision | undefined;
 }
 
-/** What a snapshot that is made from another one takes over, to save time. */
+/** The values that a snapshot takes over from the one that it is made from, to save time. */
 interface Derivation {
   readonly base?: Snapshot;
   readonly earlierRevisions?: EarlierRevisions;
@@ -37,7 +37,7 @@ export class Snapshot {
   readonly revisions: readonly Revision[];
   /** Version, type and revisions, serialised. */
   readonly sizeBytes: number;
-  /** What is sent instead of the revisions of the fleet's snapshot, by name; empty for that itself. */
+  /** The revisions that are sent instead of those of the fleet's snapshot, by name; empty for that itself. */
   readonly earlierRevisions: EarlierRevisions;
   readonly #head: Buffer;
   /** The fleet's snapshot, whose bytes are sent where the revisions are equal. */
@@ -142,7 +142,7 @@ export class Snapshot {
   }
 }
 
-/** Where an edit is in a list of revisions: that of the same name, or the first one after it. */
+/** The place of an edit in a list of revisions: that of the same name, or the first one after it. */
 interface EditPlace {
   readonly place: number;
   readonly before: Revision | undefined;
@@ -181,7 +181,7 @@ function nameOf({ name }: Revision): string {
 
 /** One snapshot for each fleet that a resource names, and one for all others. */
 export interface SnapshotSet {
-  /** What they were built of, sorted by name. */
+  /** The revisions that they were built of, sorted by name. */
   readonly published: readonly PublishedRevision[];
   readonly byFleet: ReadonlyMap<string, Snapshot>;
   readonly others: Snapshot;
@@ -230,12 +230,12 @@ export const PUBLISHED_ORDER: ElementOrder<PublishedRevision> = {
   isSame: isSamePublished,
 };
 
-/** Whether the same revision is published for the same fleets; undefined: nothing is. */
+/** Returns true if the same revision is published for the same fleets; undefined: nothing is. */
 export function isSamePublished(left: PublishedRevision | undefined, right: PublishedRevision | undefined): boolean {
   return left?.revision === right?.revision && areSameFleets(left?.fleets, right?.fleets);
 }
 
-/** Whether two sorted lists of fleets are equal; undefined is every fleet. */
+/** Returns true if two sorted lists of fleets are equal; undefined is every fleet. */
 export function areSameFleets(left: readonly string[] | undefined, right: readonly string[] | undefined): boolean {
   if (left === right) return true; // As a rule: comparing the names of thousands of resources takes long.
   return left?.length === right?.length && left?.every((fleet, index) => fleet === right?.[index]) === true;

@@ -74,7 +74,7 @@ export interface SourceCounts {
   readonly watches: number;
   /** By kind; all kinds exist from the start. */
   readonly failures: Readonly<Record<string, number>>;
-  /** Whether the last good revisions that outlive this process can be read. */
+  /** True if the last good revisions that outlive this process can be read. */
   readonly readsLastGood: boolean;
 }
 
@@ -111,8 +111,8 @@ export interface Source extends Part {
   /** Keeps the last good revisions of all resources beyond this process; absent: the source cannot. */
   keepLastGood?(resources: readonly LastGoodRevisions[]): Promise<void>;
   /**
-   * Whether last good revisions are kept by others, up to date, and the same for all replicas; absent: they
-   * are not.
+   * Returns true if last good revisions are kept by others, up to date, and the same for all replicas; absent:
+   * they are not.
    */
   hasRevisions?(): boolean;
   /** Absent: the source asks no server. */

@@ -26,7 +26,7 @@ export interface CertificateTimes {
   readonly endMs: number;
 }
 
-/** What a scrape reads. */
+/** The facts that a scrape reads. */
 export interface ScrapedFacts {
   readonly report: RolloutReport;
   /** Open ADS streams. */

@@ -123,7 +123,7 @@ describe("createMetrics()", () => {
     const process = new Process();
     const pod = process.connect();
     process.nowMs += 2000;
-    pod.sent(VERSION); // What was active when it connected: nothing that it waited for.
+    pod.sent(VERSION); // Active when the pod connected: it did not wait for that.
     process.nowMs += 40;
     pod.accepted({ snapshot: snapshotIn(ONE), names: undefined });
 

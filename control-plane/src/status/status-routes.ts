@@ -11,7 +11,7 @@ import type { Metrics } from "./metrics.ts";
 /** The paths that are no reports. */
 const PROBES = new Set(["/healthz", "/readyz", "/metrics"]);
 
-/** Whether the replica is ready. */
+/** The readiness of the replica. */
 export interface Readiness {
   /** Why not; undefined when it is. */
   readonly notReady: string | undefined;

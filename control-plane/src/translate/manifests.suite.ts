@@ -67,7 +67,7 @@ export function stateOfManifests(...manifests: readonly ManifestText[]): SourceS
   return stateOf(Object.fromEntries(manifests.map((text, index) => [`${index}-${text.name}.yaml`, manifest(text)])));
 }
 
-/** What the state of a source is translated to. */
+/** Translates the state of a source in one go. */
 export function translateResources(state: SourceState, before?: TranslatedState): DesiredConfiguration {
   return inOneGo(translationSteps(state, before));
 }

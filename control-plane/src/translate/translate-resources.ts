@@ -67,7 +67,10 @@ function translateEdits(state: SourceState, before: TranslatedState): DesiredCon
   return found === edited.size ? { ...before.desired, accepted } : undefined;
 }
 
-/** Whether two revisions of a resource have the same effect on which resources are accepted, and the same place. */
+/**
+ * Returns true if two revisions of a resource have the same effect on which resources are accepted, and the same
+ * place.
+ */
 function claimsSame(left: AcceptedResource, right: AcceptedResource): boolean {
   return (
     left.key === right.key &&

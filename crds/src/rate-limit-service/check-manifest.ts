@@ -5,7 +5,7 @@ import { reservedFleetOf } from "./fleet-owner.ts";
 import { parseRateLimitService, type RateLimitServiceResource, serviceRuleProblems } from "./schema/schema.ts";
 import { checkEnvironment } from "./settings/check-environment.ts";
 
-/** What is found in a manifest. */
+/** The findings in a manifest. */
 export interface ServiceFindings {
   /** Present when the schema accepts it, also when there are problems between its fields. */
   readonly resource?: RateLimitServiceResource;

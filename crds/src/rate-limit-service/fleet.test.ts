@@ -51,7 +51,7 @@ describe("mayHaveFleet()", () => {
     { namespace: "shop", fleet: "shop-2.core", may: false },
     { namespace: ALMOST_LONG, fleet: `${ALMOST_LONG}.gold`, may: true },
     { namespace: `${"n".repeat(62)}a`, fleet: defaultFleet(LONG, "edge"), may: false },
-    // What is before the dot is the shortened name of another namespace.
+    // The part before the dot is the shortened name of another namespace.
     { namespace: "n".repeat(30), fleet: defaultFleet(LONG, "edge"), may: false },
   ])("is $may for $namespace and $fleet", ({ namespace, fleet, may }) => {
     expect(mayHaveFleet(namespace, fleet)).toBe(may);

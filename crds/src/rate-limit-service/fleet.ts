@@ -31,8 +31,8 @@ export function fleetOf(resource: {
 }
 
 /**
- * Whether the pods of a namespace may be of the fleet: one with a dot belongs to the namespace before its
- * first dot, which no name of a namespace contains.
+ * Returns true if the pods of a namespace may be of the fleet: one with a dot belongs to the namespace
+ * before its first dot, which no name of a namespace contains.
  */
 export function mayHaveFleet(namespace: string, fleet: string): boolean {
   const dot = fleet.indexOf(".");

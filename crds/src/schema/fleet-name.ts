@@ -9,7 +9,7 @@ export const FLEET_NAME_LENGTH_MAX = 63;
 const FLEET_NAME_MESSAGE =
   'must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit';
 
-/** What a name may be, for descriptions. */
+/** The rule for names, for descriptions. */
 export const FLEET_NAME_RULE = `Each name has at most ${FLEET_NAME_LENGTH_MAX} letters, digits, "-", "_" and ".", and begins and ends with a letter or digit.`;
 
 /** The name of a fleet. What pods of no named fleet get shows as "*", which is no name. */

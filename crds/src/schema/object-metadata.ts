@@ -87,7 +87,7 @@ export const storedObjectMetadata = objectMetadata.extend({
   finalizers: z.unknown().optional(),
 });
 
-/** What is wrong with a name, placed at the name and not at its value. */
+/** The issue of a name, placed at the name and not at its value. */
 function nameIssue(name: string): Parameters<z.RefinementCtx["addIssue"]>[0] {
   return { code: "custom", path: [name], message: QUALIFIED_NAME_MESSAGE, input: name, params: { about: "name" } };
 }

@@ -20,7 +20,7 @@ export interface GuideStep {
   readonly commands: readonly string[];
 }
 
-/** What the guide is made from; paths are relative to the root of the repository or absolute. */
+/** The facts that the guide is made from; paths are relative to the root of the repository or absolute. */
 export interface GuidePlace {
   readonly ports: StackPorts;
   readonly sourceDirectory: string;

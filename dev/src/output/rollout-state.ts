@@ -9,7 +9,7 @@ export interface ManifestTrouble {
   readonly place: string;
   readonly field: string;
   readonly message: string;
-  /** Whether the limits of its last valid form stay active. */
+  /** True if the limits of its last valid revision stay active. */
   readonly keepsOld: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface PodState {
 
 /** The status in short. */
 export interface RolloutState {
-  /** Whether the manifests can be read at all. */
+  /** True if the manifests can be read at all. */
   readonly isReadable: boolean;
   readonly troubles: readonly ManifestTrouble[];
   readonly pods: readonly PodState[];

@@ -84,7 +84,7 @@ export class ProcessGroup {
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         this.#isRunning = false;
-        this.signal("SIGKILL"); // What the process started itself must not outlive it.
+        this.signal("SIGKILL"); // Processes that it started itself must not outlive it.
         const timer = setTimeout(() => resolve({ code, signal }), OUTPUT_GRACE_MS);
         void closed.then(() => {
           clearTimeout(timer);
@@ -94,7 +94,7 @@ export class ProcessGroup {
     });
   }
 
-  /** Whether the process has not ended yet. */
+  /** Returns true until the process has ended. */
   isRunning(): boolean {
     return this.#isRunning;
   }

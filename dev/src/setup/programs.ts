@@ -22,7 +22,7 @@ export interface ProgramPlan {
   readonly readyUrl: string;
 }
 
-/** What the plans are made from; all paths absolute. */
+/** The facts that the plans are made from; all paths absolute. */
 export interface StackPlace {
   readonly ports: StackPorts;
   readonly certificates: DevelopmentCertificates;

@@ -19,7 +19,7 @@ import { SendSemaphore } from "./send-semaphore.ts";
 /** The variants of a stream. */
 export type VariantKind = "aggregated" | "delta";
 
-/** What the pod cannot load, and how it is connected. */
+/** The rules that the pod cannot load, and how it is connected. */
 export interface AnsweringPodOptions {
   readonly kind: VariantKind;
   /** Rules that it NACKs, as `a=1`. */
@@ -40,7 +40,7 @@ interface Received {
 /** The pod; it subscribes immediately. */
 export class AnsweringPod implements PodChannel {
   readonly peer = "192.0.2.1:4711";
-  /** What was in each response: `a=1`, and `-a` for what it removes by name. */
+  /** The content of each response: `a=1`, and `-a` for what it removes by name. */
   readonly sent: string[] = [];
   refuses: readonly string[];
   /** The text of the NACK of a resource that it cannot load. */
@@ -71,12 +71,12 @@ export class AnsweringPod implements PodChannel {
     this.#request({});
   }
 
-  /** What it has. */
+  /** The rules that it has. */
   get rules(): string {
     return textOf(this.#held);
   }
 
-  /** What the control plane knows of it. */
+  /** Its state as the control plane knows it. */
   get state(): PodState {
     return this.#pods.list()[0]!;
   }

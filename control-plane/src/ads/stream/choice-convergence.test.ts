@@ -24,7 +24,7 @@ import type { Meaning, Variant } from "./variant.ts";
 const NAMES = ["team/a", "team/b", "team/c", "other/d", ...Array.from({ length: 10 }, (_, index) => `crowd/${index}`)];
 const CONTENTS = [1, 2, 3];
 
-/** What an image of a pod cannot load, and whether its NACKs name the resource. */
+/** An image of a pod: the contents that it cannot load, and whether its NACKs name the resource. */
 interface Image {
   readonly refuses: readonly string[];
   readonly names: boolean;
@@ -186,7 +186,7 @@ class Replica {
   }
 }
 
-/** Whether an incremental pod NACKs what is published, and has kept an earlier revision that it accepts. */
+/** Returns true if an incremental pod NACKs what is published, and has kept an earlier revision that it accepts. */
 function keepsOwn(pod: Pod, served: Revision | undefined, { published }: Replica): boolean {
   const current = served && published.get(served.name);
   if (served === undefined || current === undefined) return false;

@@ -28,7 +28,7 @@ const EXCHANGES_MAX = 100;
 interface Image {
   /** Contents that it NACKs. */
   readonly refuses: readonly number[];
-  /** Whether its NACKs name the resource. */
+  /** True if its NACKs name the resource. */
   readonly names: boolean;
 }
 

@@ -68,7 +68,7 @@ describe("PodStream in the incremental variant", () => {
         stream.receive(create(DeltaDiscoveryRequestSchema, { ...fields, responseNonce: nonce }));
       streams.push(stream);
     };
-    open(0); // What all share.
+    open(0); // Allocates what all share.
     const before = await heapBytes();
     for (let number = 1; number <= PODS; number += 1) open(number);
     const bytes = ((await heapBytes()) - before) / PODS;

@@ -33,7 +33,7 @@ function stepsBetween(before: Snapshot, after: Snapshot, options: Partial<StepOp
   }
 }
 
-/** What is in each step: `a` for a resource, `-a` for a removal. */
+/** The content of each step: `a` for a resource, `-a` for a removal. */
 function textsOf(steps: readonly Step[]): readonly string[] {
   const short = (name: string): string => name.slice(name.indexOf("/") + 1);
   return steps.map(({ changed, removed }) =>

@@ -1,5 +1,5 @@
-// What to send next in the incremental variant: the difference between what a pod holds and what it should
-// have, cut into responses each of which leaves it with a set that is valid. Pure.
+// Decides what to send next in the incremental variant: the difference between what a pod holds and what it
+// should have, cut into responses each of which leaves it with a set that is valid. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { sortedDifferences } from "@weir/common/order/sorted-differences";
 
@@ -32,15 +32,15 @@ export interface StepOptions {
 export interface Step {
   readonly changed: readonly Revision[];
   readonly removed: readonly string[];
-  /** What the pod holds after it. */
+  /** The revisions that the pod holds after it. */
   readonly result: SentRevisions;
-  /** Whether that is what it should have. */
+  /** True if those are what it should have. */
   readonly isLast: boolean;
   /** Must not be changed. */
   pieces(): readonly Buffer[];
 }
 
-/** What a pod holds before its first response, unless it says otherwise. */
+/** The revisions that a pod holds before its first response, unless it says otherwise. */
 export const NOTHING: SentRevisions = { snapshot: new Snapshot([]), names: undefined };
 
 /** Steps between two snapshots, which pods share; by what is held, what is wanted, and the size. */
@@ -64,7 +64,7 @@ function computeStep(held: SentRevisions, target: Snapshot, options: StepOptions
   const { fresh = [], repeated = [] } = Object.groupBy(unitsOf(lacking), (unit) =>
     isRepeated(unit) ? "repeated" : "fresh",
   );
-  // What can be sent alone comes first: the pod may NACK the rest again.
+  // A change that can be sent alone comes first: the pod may NACK the rest again.
   const next = repeated.find(({ changed, removed }) => changed.length + removed.length === 1) ?? repeated[0];
   const taken = cut(fresh.length > 0 || next === undefined ? fresh : [next], options);
   const changed = taken.flatMap((unit) => unit.changed);
@@ -78,9 +78,9 @@ function computeStep(held: SentRevisions, target: Snapshot, options: StepOptions
 
 /** How what a pod holds differs from what it should have. */
 interface Differences {
-  /** What it lacks, with what it holds of the same resources. */
+  /** The revisions that it lacks, with those that it holds of the same resources. */
   readonly replaced: readonly (readonly [revision: Revision, before: Revision | undefined])[];
-  /** What it holds of resources that are gone. */
+  /** The revisions that it holds of resources that are gone. */
   readonly gone: readonly Revision[];
   /** Resources that are owed and do not exist, and that it does not hold. */
   readonly absent: readonly string[];
@@ -108,7 +108,7 @@ function nameOf({ name }: Revision): string {
   return name;
 }
 
-/** What must be in one response. */
+/** Changes that must be in one response. */
 interface Unit {
   readonly changed: Revision[];
   readonly removed: string[];
@@ -117,8 +117,8 @@ interface Unit {
 }
 
 /**
- * What differs, in units. What gives up a domain and what takes it over are in one, so that no domain has two owners or
- * none in between; such units come first.
+ * The differences, in units. Resources that give up a domain and those that take it over are in one, so that no domain
+ * has two owners or none in between; such units come first.
  */
 function unitsOf({ replaced, gone, absent }: Differences): readonly Unit[] {
   const moved = replaced.flatMap(([revision, before]) =>
@@ -170,8 +170,8 @@ function cut(units: readonly Unit[], { responseMaxBytes, snapshotMaxBytes }: Ste
 }
 
 /**
- * What gives up a domain is removed, and as much of what takes one over is sent as fits: then a domain may be without
- * an owner until a later response, but never has two.
+ * Removes the resources that give up a domain, and then sends those that take one over, as far as they fit: a domain
+ * may be without an owner until a later response, but never has two.
  */
 function partOf({ changed, removed, moved }: Unit, maxBytes: number): Unit {
   let bytes = 0;

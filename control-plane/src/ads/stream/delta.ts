@@ -38,7 +38,7 @@ export interface DeltaDeps {
 export class DeltaVariant implements Variant {
   readonly #deps: DeltaDeps;
   #held = NOTHING;
-  /** What the pod subscribes to: all, and names beyond that; undefined before its first request. */
+  /** The subscription of the pod: all, and names beyond that; undefined before its first request. */
   #subscription: { readonly isWildcard: boolean; readonly names: ReadonlySet<string> } | undefined;
   #owed = NO_NAMES;
   #sent: SentStep | undefined;
@@ -46,9 +46,9 @@ export class DeltaVariant implements Variant {
   #due: { readonly snapshot: Snapshot; readonly step: Step } | undefined;
   /** The version that the pod would have if it had not NACKed the last response. */
   #nackedVersion: string | undefined;
-  /** Whether the pod has ACKed a response on this stream. */
+  /** True once the pod has ACKed a response on this stream. */
   #hasAcked = false;
-  /** Whether the pod has had everything once. */
+  /** True once the pod has had everything. */
   #hasStarted = false;
   /** The resources of responses that it NACKed, until it has everything that it can have. */
   #singles = NO_NAMES;
@@ -94,7 +94,7 @@ export class DeltaVariant implements Variant {
     const isNacked = version === this.#nackedVersion;
     if (isEmpty) {
       this.#complete(step.result);
-      // What it NACKed before is sent again if it is published again.
+      // A version that it NACKed before is sent again if it is published again.
       if (!isNacked) this.#nackedVersion = undefined;
     }
     // A pod that lacks nothing is sent one response, too: its ACK reports what it has.
@@ -167,7 +167,7 @@ export class DeltaVariant implements Variant {
     if (!isWildcard) this.#held = { ...this.#held, names: this.#held.names?.intersection(names) ?? names };
   }
 
-  /** What the pod holds from a stream before: revisions that this replica keeps, and others. */
+  /** The revisions that the pod holds from a stream before: those that this replica keeps, and others. */
   #heldOf(versions: readonly (readonly [name: string, version: string])[]): SentRevisions {
     const revisions = versions.map(
       ([name, version]) =>

@@ -16,7 +16,7 @@ import { type PodChannel, PodStream } from "./pod-stream.ts";
 import type { StreamKind } from "./request-violation.ts";
 import { SendSemaphore } from "./send-semaphore.ts";
 
-/** What streams have their snapshots from. */
+/** The part of the publisher that streams have their snapshots from. */
 export type PublisherOfStreams = Pick<Publisher, "snapshotFor" | "revisionsOf" | "onPublished">;
 
 /** Publishes the snapshots of a test, and keeps earlier revisions as the real publisher does. */

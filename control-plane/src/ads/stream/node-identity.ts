@@ -45,7 +45,7 @@ export function namespaceNamedBy(node: Node | undefined): string | undefined {
   return metadataText(node, "namespace") || undefined;
 }
 
-/** Whether the client checks its way to the control plane, and enforces nothing of what it is sent. */
+/** Returns true if the client checks its way to the control plane, and enforces nothing of what it is sent. */
 export function isProbe(node: Node | undefined): boolean {
   return metadataText(node, "probe") === "true";
 }

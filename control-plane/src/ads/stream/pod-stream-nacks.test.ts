@@ -100,7 +100,7 @@ describe.each(VARIANTS)("PodStream ($kind) after a NACK that names a resource", 
       limits(1, 1).version,
       ["default/a"],
     ]);
-    // What it NACKed last and what it has: neither is sent again.
+    // Neither what it NACKed last nor what it has is sent again.
     publisher.publish(edit);
     publisher.publish(limits(1, 1));
     expect(pod.sent).toHaveLength(2);

@@ -21,7 +21,7 @@ const TWO = snapshotOf(A, B);
 const THREE = snapshotOf(A, B, C);
 const EMPTY = snapshotOf();
 
-/** What the pod was sent, in short: the names in each response. */
+/** The responses that the pod was sent, in short: the names in each. */
 function sentNames(pod: FakeAdsStream): readonly (readonly string[])[] {
   return pod.responses.map(namesOf);
 }

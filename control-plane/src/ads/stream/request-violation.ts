@@ -1,4 +1,4 @@
-// What breaks the rules of a stream: such a request ends it.
+// Finds requests that break the rules of a stream: such a request ends it.
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { namesIn, type PodRequest } from "./variant.ts";
 
@@ -14,12 +14,12 @@ export const HELD_MAX = 100_000;
  */
 export type StreamKind = "aggregated" | "single-type" | "delta";
 
-/** Whether a request where only our type can be meant asks for it: it need not name it. */
+/** Returns true if a request where only our type can be meant asks for it: it need not name it. */
 export function isRateLimitConfig(typeUrl: string): boolean {
   return typeUrl === "" || typeUrl === RATE_LIMIT_CONFIG_TYPE_URL;
 }
 
-/** What is wrong with a request, for the status that ends its stream; undefined when it may be answered. */
+/** The violation in a request, for the status that ends its stream; undefined when it may be answered. */
 export function violationOf(request: PodRequest, kind: StreamKind): string | undefined {
   const { typeUrl } = request;
   const names = namesIn(request);

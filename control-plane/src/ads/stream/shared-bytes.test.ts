@@ -1,5 +1,5 @@
-// What it costs to send one snapshot to many pods: its resources are serialised once, and put together
-// once, however many streams and fleets there are.
+// Tests of the cost of sending one snapshot to many pods: its resources are serialised once, and put
+// together once, however many streams and fleets there are.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import { type ManifestText, stateOfManifests, translateResources } from "../../translate/manifests.suite.ts";

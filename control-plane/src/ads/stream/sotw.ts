@@ -10,7 +10,7 @@ import { type DueResponse, type Meaning, nackText, type Variant } from "./varian
 
 export interface SentResponse extends SentRevisions {
   readonly nonce: string;
-  /** Whether the client has ACKed or NACKed it. */
+  /** True once the client has ACKed or NACKed it. */
   readonly isAnswered: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface TypeState {
   readonly acked: SentRevisions | undefined;
   /** The response that the client NACKed last; undefined once it has ACKed another, or should have what it ACKed or is sent. */
   readonly nacked: SentRevisions | undefined;
-  /** What the client subscribed to since, and must be sent even if it did not change. */
+  /** The resources that the client subscribed to since, and must be sent even if they did not change. */
   readonly owed: "all" | ReadonlySet<string>;
 }
 
@@ -54,7 +54,7 @@ function receiveRequest(
   return { state: { ...next, sent, ...answers }, meaning };
 }
 
-/** What a request means after the response `sent`. */
+/** The meaning of a request after the response `sent`. */
 export function classifyRequest(sent: SentResponse | undefined, request: DiscoveryRequest): Meaning {
   if (sent === undefined) return { kind: "subscribe" };
   if (request.responseNonce !== sent.nonce) return { kind: "stale" };
@@ -64,12 +64,12 @@ export function classifyRequest(sent: SentResponse | undefined, request: Discove
   return request.versionInfo === sent.snapshot.version ? { kind: "ack", sent } : { kind: "update" };
 }
 
-/** Whether to send now, and which names: undefined for all. */
+/** The decision whether to send now, and which names: undefined for all. */
 export type NextResponse =
   { readonly send: false } | { readonly send: true; readonly names: ReadonlySet<string> | undefined };
 
 /**
- * What to send while `snapshot` is what the client should have: nothing when it equals what the client
+ * Decides what to send while `snapshot` is what the client should have: nothing when it equals what the client
  * ACKed or NACKed last, or has been sent and not answered.
  */
 function nextResponse({ subscription, sent, acked, nacked, owed }: TypeState, snapshot: Snapshot): NextResponse {
@@ -125,7 +125,7 @@ export class SotwVariant implements Variant {
 
   next(snapshot: Snapshot): DueResponse | undefined {
     const { nacked, ...state } = this.#state;
-    // What it NACKed before is sent again if it is published again.
+    // The content that it NACKed before is sent again if it is published again.
     if (nacked !== undefined && !nextResponse({ ...state, nacked: undefined }, snapshot).send)
       this.#state = { ...state, nacked: undefined };
     const next = nextResponse(this.#state, snapshot);
@@ -143,7 +143,7 @@ export class SotwVariant implements Variant {
   }
 }
 
-/** What is owed after one more request; a name that was dropped is no longer owed. */
+/** The resources that are owed after one more request; a name that was dropped is no longer owed. */
 function mergeOwed(
   before: TypeState["owed"],
   growth: TypeState["owed"],

@@ -22,17 +22,17 @@ export function nextSubscription(current: Subscription | undefined, requested: r
   return { wildcard, names };
 }
 
-/** Whether the client wants all resources. */
+/** Returns true if the client wants all resources. */
 export function isWildcard(subscription: Subscription): boolean {
   return subscription.wildcard !== "none";
 }
 
-/** Whether the client wants the resource of this name. */
+/** Returns true if the client wants the resource of this name. */
 export function wants(subscription: Subscription, name: string): boolean {
   return isWildcard(subscription) || subscription.names.has(name);
 }
 
-/** What a client adds to its subscription: all, or some names. */
+/** The resources that a client adds to its subscription: all, or some names. */
 export function growthOf(before: Subscription | undefined, after: Subscription): "all" | ReadonlySet<string> {
   if (isWildcard(after)) return before === undefined || !isWildcard(before) ? "all" : new Set();
   return new Set([...after.names].filter((name) => before === undefined || !wants(before, name)));

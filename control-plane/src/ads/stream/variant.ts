@@ -21,7 +21,7 @@ const NEWER_IMAGE =
 /** A request of either variant. */
 export type PodRequest = DiscoveryRequest | DeltaDiscoveryRequest;
 
-/** What a request means. */
+/** The meaning of a request. */
 export type Meaning =
   /** A request before any response, whatever nonce and version it carries from another stream. */
   | { readonly kind: "subscribe" }
@@ -48,15 +48,15 @@ export interface DueResponse {
 
 /** The state of one variant on one stream. */
 export interface Variant {
-  /** What the pod holds, as far as it has said. */
+  /** The revisions that the pod holds, as far as it has said. */
   readonly held: SentRevisions | undefined;
-  /** What it subscribes to: undefined before its first request. */
+  /** The resources that it subscribes to: undefined before its first request. */
   readonly wants: "all" | ReadonlySet<string> | undefined;
-  /** Whether it has answered the last response. */
+  /** True if it has answered the last response. */
   readonly hasAnswered: boolean;
   /** Takes a request of the variant, for our type. */
   receive(request: PodRequest): Meaning;
-  /** What to send while `snapshot` is what the pod should have; undefined: nothing. */
+  /** The response to send while `snapshot` is what the pod should have; undefined: none. */
   next(snapshot: Snapshot): DueResponse | undefined;
 }
 

@@ -3,7 +3,7 @@ import { absentFleets, listNames } from "@weir/proto/rollout/absent-fleets";
 
 import type { RolloutReport } from "./rollout-report.ts";
 
-/** What matters of a resource. */
+/** The fleets that a resource is for. */
 interface FleetResource {
   /** undefined: every fleet. */
   readonly fleets: readonly string[] | undefined;

@@ -65,7 +65,7 @@ function membersOf({ publication }: PublisherState, pods: readonly PodState[]): 
   return [...publication.keys()].toSorted(compareCodeUnits).map((fleet) => ({ fleet, pods: byFleet.get(fleet) ?? [] }));
 }
 
-/** Whether the filter includes pods of this fleet. */
+/** Returns true if the filter includes pods of this fleet. */
 function isOfFleet(fleet: string, { publication }: PublisherState, filter: RolloutFilter): boolean {
   if (filter.fleet === undefined || filter.fleet === fleet) return true;
   return filter.fleet === OTHER_FLEETS && !publication.has(fleet);

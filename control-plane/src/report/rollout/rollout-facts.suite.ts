@@ -1,5 +1,5 @@
-// What reports are made of, for tests: a publisher that has read some files, and pods in every
-// state. Only tests import it.
+// The facts that reports are made of, for tests: a publisher that has read some files, and pods in
+// every state. Only tests import it.
 import { inOneGo } from "@weir/limits/model/in-one-go";
 import { stateOf, translateResources } from "../../translate/manifests.suite.ts";
 import type { ResourceNack } from "../../pods/pod-revisions.ts";
@@ -19,10 +19,10 @@ export const AT_MS = Date.UTC(2026, 0, 31, 12);
 /** The same as text. */
 export const AT = "2026-01-31T12:00:00.000Z";
 
-/** Where a publisher begins, and its bounds. */
+/** The state in which a publisher begins, and its bounds. */
 export interface PublisherText {
   readonly snapshotMaxBytes?: number;
-  /** What it published before. */
+  /** Its state before, with what it published. */
   readonly before?: PublisherState;
 }
 
@@ -79,7 +79,7 @@ export const UNREAD: PublisherState = {
   sourceError: "Cannot read the folder x",
 };
 
-/** What is active for a fleet, or those that no resource names; fails when nothing is. */
+/** The active snapshot of a fleet, or of those that no resource names; fails when none is. */
 export function snapshotIn(publisher: PublisherState, fleet = OTHER_FLEETS): Snapshot {
   const snapshot = publisher.publication.get(fleet)?.snapshot;
   if (snapshot === undefined) throw new Error("No snapshot is active");
@@ -113,7 +113,7 @@ export function podThatAcked(snapshot: Snapshot, difference: Partial<PodState> =
   return podOf({ sent: event, lastAnswer: "ack", accepted: event, acked, choice: snapshot, ...difference });
 }
 
-/** What a pod NACKed, by name, and has instead; `revision` undefined: nothing. */
+/** A resource that a pod NACKed, by name, and the revision that it has instead; undefined: none. */
 export interface NackText {
   readonly name: string;
   readonly revision: Revision | undefined;

@@ -273,7 +273,7 @@ describe("RolloutFeed", () => {
       new Watcher(crowded, { namespace: "first" }),
     ];
     await vi.advanceTimersByTimeAsync(0);
-    // What those see who watch the same is enough in the meantime.
+    // The report that watchers with the same filter have received is enough in the meantime.
     expect([first.pods, second.pods, third.pods, reports]).toEqual([[0, 1], [2], [1], 3]);
     await vi.advanceTimersByTimeAsync(10_000);
     expect([first.pods, second.pods, third.pods]).toEqual([[0, 1, 2], [2], [1, 2]]);

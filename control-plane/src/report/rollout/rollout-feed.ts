@@ -37,7 +37,7 @@ const HEARTBEAT_MIN_MS = 1000;
 /** Most watchers at a time, over all transports. */
 const WATCHERS_MAX = 128;
 
-/** What the feed works with. `clock` gives milliseconds. */
+/** The dependencies of the feed. `clock` gives milliseconds. */
 export interface RolloutFeedDeps {
   readonly report: (filter: RolloutFilter) => RolloutReport;
   readonly clock: () => number;

@@ -4,7 +4,7 @@ import type { ConnectedPod } from "../../pods/pod-registry.ts";
 import type { SyncStatus } from "../../pods/sync-status.ts";
 import type { SourceLocation } from "../../source/source.ts";
 
-/** What to report; an absent field filters nothing. */
+/** A filter of reports; an absent field filters nothing. */
 export interface RolloutFilter {
   /** Only this fleet and its resources; `*`: every fleet that no resource names. */
   readonly fleet?: string | undefined;
@@ -91,7 +91,7 @@ export interface ResourceReport extends PodCounts {
   /** null: nothing is wrong. */
   readonly reason: string | null;
   readonly problems: readonly ProblemReport[];
-  /** Whether an earlier revision is served instead. */
+  /** True if an earlier revision is served instead. */
   readonly servesLastGood: boolean;
   readonly file: string;
   readonly line: number;

@@ -39,7 +39,7 @@ export class LastGoodFiles {
   #kept: ReadonlyMap<string, LastGoodRevisions> = new Map();
   /** The texts of the files that are as they were at the start, by file name. */
   readonly #texts = new Map<string, string>();
-  /** What the other files hold, by file name: making the texts of thousands takes a second. */
+  /** The revisions in the other files, by file name: making the texts of thousands takes a second. */
   readonly #written = new Map<string, LastGoodRevisions>();
   /** Resources with a last good revision: a source returns the same object for the same resource. */
   readonly #completed = new WeakMap<SourceResource, SourceResource>();
@@ -83,7 +83,7 @@ export class LastGoodFiles {
     const restored = absent.flatMap(([key, kept]) => {
       const refusal = state.refusals.find(
         (each) =>
-          each.reason === undefined && // What has a reason is refused as it is, not because it is broken.
+          each.reason === undefined && // With a reason, it is refused as it is, not because it is broken.
           (each.resource === key || (each.resource === undefined && each.place.file === kept.file)),
       );
       const resource = refusal === undefined ? undefined : this.#restore(key, kept, refusal);
@@ -159,7 +159,7 @@ function fileNameOf(key: string): string {
   return `${hash("sha1", key)}.json`;
 }
 
-/** Whether the text is the same; a revision stays the same object. */
+/** Returns true if the text is the same; a revision stays the same object. */
 function areSame(left: LastGoodRevisions | undefined, right: LastGoodRevisions): boolean {
   if (left?.file !== right.file || left.revisions.length !== right.revisions.length) return false;
   return left.revisions.every((revision, index) => revision === right.revisions[index]);

@@ -161,7 +161,7 @@ describe("TextCache.read()", () => {
   it("sees a change during the read at the next call", async () => {
     files.write("a", "half");
     files.nowMs += 10_000;
-    // What was read is the new text, under the old version.
+    // The cache reads the new text, under the old version.
     files.whileReading = () => files.write("a", "full");
     await cache.read(["a"]);
     files.nowMs += 10_000;

@@ -62,7 +62,7 @@ export class DefinitionState {
     this.#update();
   }
 
-  /** What a reflector of the definition needs. Its failures are not those of the source. */
+  /** The parts that a reflector of the definition needs. Its failures are not those of the source. */
   reflectorParts(): Pick<ReflectorDeps, "sink" | "problems"> {
     const { log } = this.#deps;
     return {

@@ -117,7 +117,7 @@ describe("KubernetesSource, while it cannot reach the API server", () => {
 });
 
 describe("KubernetesSource, with and without the right to watch the definition", () => {
-  /** What each source had after each of its changes, to see that nothing was removed in between. */
+  /** The limits that each source had after each of its changes, to see that nothing was removed in between. */
   const seen: Record<string, Readonly<Record<string, number | undefined>>[]> = {};
 
   beforeEach(async () => {

@@ -30,7 +30,7 @@ let cluster: KubernetesCluster;
 let proxy: CuttingProxy;
 let source: KubernetesSource;
 let changes = 0;
-/** What sources have logged. */
+/** The lines that sources have logged. */
 const lines: string[] = [];
 
 beforeAll(async () => {

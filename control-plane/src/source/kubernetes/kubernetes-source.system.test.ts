@@ -78,7 +78,7 @@ describe("KubernetesSource", () => {
     const metadata = { labels: { x: "y" } };
     expect(await cluster.api.send("PATCH", path, { metadata })).toMatchObject({ status: 200 });
     expect([calls(), await source.read()]).toEqual([before, state]);
-    // What comes after them is noticed, so they have been seen.
+    // A change that comes after them is noticed, so they have been seen.
     await write({ name: "b", domain: "beta" });
     const after = await until("b", (now) => keysOf(now).includes("default/b"));
     expect(calls()).toBe(before + 1);

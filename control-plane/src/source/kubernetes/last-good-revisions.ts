@@ -29,7 +29,7 @@ const WAIT_MS = 5000;
  */
 const REFUSALS_MAX = 2;
 
-/** What reflectors of the source share. */
+/** The dependencies that reflectors of the source share. */
 export type SharedReflectorDeps = Pick<ReflectorDeps, "client" | "changed" | "log" | "clock" | "random">;
 
 /** The revisions of all namespaces, or of some. */
@@ -41,7 +41,7 @@ export class LastGoodRevisions {
   readonly #settled: Promise<void>[] = [];
   /** Reflectors that the API server refuses, by their resource. */
   readonly #refused = new Set<string>();
-  /** What the content of each revision gives by itself: undefined when its spec is not valid. */
+  /** The resource that the content of each revision gives by itself: undefined when its spec is not valid. */
   readonly #revisions = new WeakMap<object, RateLimitConfigResource | undefined>();
   readonly #completed = new WeakMap<
     StoredObject,
@@ -97,7 +97,7 @@ export class LastGoodRevisions {
     for (const reflector of this.#reflectors) reflector.stop();
   }
 
-  /** Whether all revisions were listed, and can be listed again as far as is known. */
+  /** Returns true if all revisions were listed, and can be listed again as far as is known. */
   isReadable(): boolean {
     return (
       this.#refused.size === 0 && this.#reflectors.every((reflector) => reflector.condition().syncedMs !== undefined)
@@ -128,7 +128,7 @@ export class LastGoodRevisions {
     return revision?.spec.domain === owner.domain ? revision : undefined;
   }
 
-  /** Whether the stores still have these lists of revisions; thousands of objects are asked for in a row. */
+  /** Returns true if the stores still have these lists of revisions; thousands of objects are asked for in a row. */
   #areSame(lists: readonly unknown[], object: StoredObject): boolean {
     for (let index = 0; index < this.#stores.length; index++)
       if (this.#stores[index]?.revisionsOf(object) !== lists[index]) return false;

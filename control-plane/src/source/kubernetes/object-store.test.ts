@@ -43,7 +43,7 @@ function object(text: ObjectText = {}): KubernetesObject {
   return { name, namespace, uid, resourceVersion: version, generation, content };
 }
 
-/** What the listener of a store has received, in short. */
+/** The calls that the listener of a store has received, in short. */
 const events: string[] = [];
 
 function newStore(namespaceMax = 100): ObjectStore {

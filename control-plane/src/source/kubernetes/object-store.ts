@@ -24,7 +24,7 @@ export class ObjectStore implements ObjectSink {
   readonly #namespaceMax: number;
   readonly #listener: ObjectListener;
   #namespaces = new Map<string, NamespaceObjects>();
-  /** What the pages of a list have brought so far. */
+  /** The objects that the pages of a list have brought so far. */
   #listing = new Map<string, NamespaceObjects>();
 
   /** Stores at most `namespaceMax` objects of each namespace. */

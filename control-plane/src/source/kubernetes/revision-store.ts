@@ -38,7 +38,7 @@ export class RevisionStore implements ObjectSink {
   readonly #owners = new Map<string, Map<string, string>>();
   /** By owner. */
   readonly #revisions = new Map<string, readonly Revision[]>();
-  /** What the pages of a list have brought so far. */
+  /** The objects that the pages of a list have brought so far. */
   #listing: KubernetesObject[] = [];
 
   constructor(namespaceMax = NAMESPACE_REVISIONS_MAX) {

@@ -17,7 +17,7 @@ export interface VanishedObjectsDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Whether the source can be read: while it cannot, what vanished cannot be seen to come back. */
+  /** Returns true if the source can be read: while it cannot, what vanished cannot be seen to come back. */
   readonly isReadable: () => boolean;
   /** Called when kept objects are no longer served. */
   readonly changed: () => void;
@@ -28,7 +28,7 @@ export class VanishedObjects {
   readonly #deps: VanishedObjectsDeps;
   readonly #keepMs: number;
   #isDefined = true;
-  /** What was removed in the last seconds. */
+  /** The objects that were removed in the last seconds. */
   #history: { readonly object: StoredObject; readonly removedMs: number }[] = [];
   readonly #kept = new Map<string, StoredObject>();
   #timer: NodeJS.Timeout | undefined;

@@ -3,7 +3,7 @@ import { column, type Definition, definitionYaml } from "../../schema/definition
 import { specSchema } from "../../rate-limit-config/schema/schema.ts";
 import { REVISION_KIND, REVISION_PLURAL } from "../revision.ts";
 
-/** What makes a revision immutable. */
+/** Message and reason of the rules that make a revision immutable. */
 const UNCHANGED = {
   message: "spec cannot be changed; the operator makes another revision",
   reason: "FieldValueForbidden",

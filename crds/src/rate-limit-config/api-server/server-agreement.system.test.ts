@@ -40,7 +40,10 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** What readManifests() finds and a server can, too; warnings are about nulls, which only server-side apply refuses. */
+/**
+ * The problems that readManifests() finds and a server can, too; warnings are about nulls, which only
+ * server-side apply refuses.
+ */
 function problemsOf(text: string): readonly string[] {
   return readManifests(text)
     .flatMap(({ problems, warnings = [] }) =>

@@ -1,4 +1,4 @@
-// What a real API server says of an invalid field, by its path.
+// The messages of a real API server for an invalid field, by its path.
 
 /** Path of a rule at a level, counted from 1, each the first of its list. */
 export function pathAt(level: number): string {

@@ -8,7 +8,7 @@ export interface NullCase {
   readonly text: string;
   /** The field that server-side apply rejects; absent when it accepts the manifest. */
   readonly refused?: string;
-  /** Whether the server creates it. */
+  /** True if the server creates it. */
   readonly isCreated: boolean;
 }
 

@@ -70,7 +70,7 @@ describe("the API server", () => {
       applied: refused,
       isCreated,
     });
-    // What the server creates is valid; a warning names what only server-side apply rejects.
+    // A manifest that the server creates is valid; a warning names what only server-side apply rejects.
     const found = { problems, warnings };
     const expected = refused === undefined ? [] : [refused];
     expect(found[isCreated ? "warnings" : "problems"].map(({ field }) => field)).toEqual(expected);

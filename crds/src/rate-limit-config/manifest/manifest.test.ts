@@ -68,7 +68,7 @@ describe("readManifests() on texts", () => {
 });
 
 describe("manifestsOf() that skips other kinds", () => {
-  /** Whether each resource of the text is skipped, read or refused. */
+  /** The fate of each resource of the text: skipped, read or refused. */
   function fates(text: string, otherKinds?: "skip"): readonly string[] {
     const found = manifestsOf(readYamlDocuments(text), otherKinds === undefined ? {} : { otherKinds });
     return found.map(({ isSkipped, resource, problems }) =>

@@ -10,7 +10,7 @@ import type { RateLimitConfigResource } from "../schema/schema.ts";
 import type { ManifestProblem } from "../../schema/problems.ts";
 import { ruleProblems } from "../translate/translate.ts";
 
-/** What can be the name of an object at all (RFC 1123); the schema says it in words. */
+/** Texts that can be the name of an object at all (RFC 1123); the schema says it in words. */
 const NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 const [GROUP = ""] = API_VERSION.split("/");
@@ -30,7 +30,7 @@ const PROBLEMS_MAX = 100;
  */
 const ITEMS_MAX = 10_000;
 
-/** What is wrong in a text, and where. */
+/** A problem in a text, and its place. */
 export interface LocatedProblem extends SourceLocation {
   /**
    * For example `spec.descriptors[2].rateLimit.unit`; empty when the document as a whole is meant,
@@ -85,7 +85,7 @@ export interface ManifestDocument<Other = never> {
    */
   readonly identity?: ManifestIdentity;
   readonly problems: readonly LocatedProblem[];
-  /** What is valid and perhaps not meant, as far as its kind finds it by itself. */
+  /** Content that is valid and perhaps not meant, as far as its kind finds it by itself. */
   readonly warnings?: readonly LocatedProblem[];
   /** Set when it is of another kind and was therefore not checked. */
   readonly isSkipped?: true;
@@ -104,7 +104,7 @@ export function readManifests(text: string): readonly ManifestDocument[] {
 /** How texts are read. */
 export interface ManifestOptions<Other> {
   /**
-   * What becomes of documents of other kinds. "skip" leaves out what has another API group, also when its
+   * How documents of other kinds are treated. "skip" leaves out what has another API group, also when its
    * kind has the name of one of ours, as kinds of other products have; "skip-in-streams" does so next to other
    * documents only, as helm and kustomize print them.
    */
@@ -128,7 +128,7 @@ export function manifestsOf<Other = never>(
     .map((candidate, index) => readCandidate(candidate, index, { kind, isSkipped: isSkipped(candidate.value) }));
 }
 
-/** Whether a text holds more than one document or item. */
+/** Returns true if a text holds more than one document or item. */
 function isStream(documents: readonly YamlDocument[]): boolean {
   const [first, ...others] = documents.filter(({ value }) => value !== null);
   const items = isMapping(first?.value) ? first.value["items"] : undefined;
@@ -180,8 +180,8 @@ function candidatesOf(
 }
 
 /**
- * Whether a value says that it is an object of Kubernetes, and none of ours. A list is what its
- * items are.
+ * Returns true if a value says that it is an object of Kubernetes, and none of ours. A list is what
+ * its items are.
  */
 function isOtherKind(value: PlainValue | undefined, kinds: readonly string[]): boolean {
   if (!isMapping(value)) return false;
@@ -193,7 +193,7 @@ function isOtherKind(value: PlainValue | undefined, kinds: readonly string[]): b
   return !kinds.includes(kind) || (version !== undefined && !isMisspeltGroup(group));
 }
 
-/** Whether an API group of one of our kinds is probably ours, and not that of another product. */
+/** Returns true if an API group of one of our kinds is probably ours, and not that of another product. */
 function isMisspeltGroup(group: string): boolean {
   return group.endsWith(DOMAIN) || (group.length <= 2 * GROUP.length && editDistance(group, GROUP) <= GROUP_EDITS_MAX);
 }

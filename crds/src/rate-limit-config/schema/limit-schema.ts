@@ -133,7 +133,7 @@ const unit = z.enum(UNITS);
 
 const requestsPerUnit = z.int().min(0).max(REQUESTS_MAX);
 
-/** What envoyproxy/ratelimit does not have. */
+/** Fields that envoyproxy/ratelimit does not have. */
 const windowFields = {
   unitMultiplier: z.int().min(1).max(WINDOW_MAX_SECONDS).optional().meta({
     format: "int64",

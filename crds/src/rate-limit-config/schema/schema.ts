@@ -214,7 +214,7 @@ export function parseRateLimitConfigResource(
   options: { readonly unknownFields?: "refuse" | "ignore" } = {},
 ): ParsedResource {
   const named = identity.safeParse(value, { reportInput: true });
-  // What is not a RateLimitConfig at all would only collect unknown fields.
+  // A value that is not a RateLimitConfig at all would only collect unknown fields.
   if (!named.success) return { ok: false, problems: problemsOfError(named.error) };
   const schema = options.unknownFields === "ignore" ? storedResource : resource;
   const known = omitUnknown(value, schema, { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` });

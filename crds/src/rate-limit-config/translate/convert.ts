@@ -15,7 +15,7 @@ import type { ManifestIdentity, ManifestPlace } from "../manifest/manifest.ts";
 import { API_VERSION, KIND } from "../schema/schema.ts";
 import { rewriteRules } from "./rewrite-tree.ts";
 
-/** What the lexer puts before the text of a scalar. */
+/** The mark that the lexer puts before the text of a scalar. */
 const SCALAR_MARK = "\u001f";
 
 /** Tags that neither reader knows: for both, dates and the like are texts. */

@@ -36,7 +36,7 @@ export function withShadowMode(revision: RateLimitConfigResource, shadowMode: un
   return isSame ? revision : { ...revision, spec: { ...revision.spec, shadowMode: !revision.spec.shadowMode } };
 }
 
-/** What the validator of all rules finds in a resource that the schema accepts. */
+/** The problems that the validator of all rules finds in a resource that the schema accepts. */
 export function ruleProblems(resource: RateLimitConfigResource): readonly ManifestProblem[] {
   return findProblems(modelOfResource(resource)).map(({ path, message, first }) => {
     const found = { path: ["spec", ...path], message };

@@ -76,7 +76,7 @@ const addresses = (example: readonly [string, ...string[]]) =>
   z.array(hostPort("host:port.", example[0])).min(1).max(ADDRESSES_MAX);
 const listed = { "x-kubernetes-list-type": "atomic" } as const;
 
-/** Where a Redis is, and how it is reached; also of the store of counters per second. */
+/** The addresses of a Redis, and how it is reached; also of the store of counters per second. */
 const redisServer = {
   type: z
     .enum(["single", "sentinel", "cluster"])

@@ -23,7 +23,7 @@ const SERVICE_NAME_LENGTH_MAX = 52;
 
 const SERVICE_NAME = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 
-/** What decides how many pods there are, and how many there may be. */
+/** The fields that decide how many pods there are, and how many there may be. */
 interface PodCount {
   readonly replicas?: number;
   readonly autoscaling?: {

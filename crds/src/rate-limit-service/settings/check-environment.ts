@@ -21,11 +21,11 @@ const KNOWN: ReadonlySet<string> = new Set(SPELLINGS);
 const NAME_LENGTH_MAX = Math.max(...SPELLINGS.map(({ length }) => length));
 const FAMILIES = SPELLINGS.filter((name) => name.includes(ANY)).map((name) => name.split(ANY));
 
-/** What is wrong with an environment. */
+/** The problems and warnings of an environment. */
 export interface EnvironmentFindings {
   /** The resource must not be rolled out with these. */
   readonly problems: readonly ManifestProblem[];
-  /** What has no effect, or may be meant differently. */
+  /** Variables that have no effect, or may be meant differently. */
   readonly warnings: readonly ManifestProblem[];
 }
 
