@@ -1,4 +1,4 @@
-// What no file uses: exports, files and packages. `knip` looks at everything, `knip --production` at
+// Finds exports, files and packages that no file uses. `knip` looks at everything, `knip --production` at
 // what ships and at what tests share (*.suite.ts, e2e), so that a test alone keeps no export.
 import type { KnipConfig } from "knip";
 

@@ -30,8 +30,9 @@ const REAL_TIMEOUT_MS = 120_000;
 const VALUE_LENGTH_MAX = 600;
 
 /**
- * What takes a minute and longer, longest first: each starts before the other files of its project, so that none runs alone
- * at the end. Vitest alone starts with the largest files when it has no times of an earlier run, as in CI.
+ * Files that take a minute and longer, longest first: each starts before the other files of its project, so that
+ * none runs alone at the end. Vitest alone starts with the largest files when it has no times of an earlier run, as
+ * in CI.
  */
 const LONGEST = [
   "e2e/src/scenarios/upgrade.node.test.ts",
@@ -116,9 +117,9 @@ export default defineConfig({
       project("system", 2, REAL_TIMEOUT_MS),
       // Weir installed on a real Kubernetes node, which these files share: each has namespaces of its own.
       withSharedNode(project("node", 3, REAL_TIMEOUT_MS, WORKERS)),
-      // What measures time or memory: one file at a time, after all others.
+      // Tests that measure time or memory: one file at a time, after all tests above.
       project("measured", 4, REAL_TIMEOUT_MS, 1),
-      // What takes minutes by nature.
+      // Tests that take minutes by nature.
       project("soak", 5, 1_800_000, WORKERS),
     ],
   },

@@ -7,15 +7,15 @@ import { delimiter, join } from "node:path";
 export interface CommandResult {
   /** Exit code; 1 when it could not start or a signal ended it. */
   readonly code: number;
-  /** What it wrote to both outputs; empty when they were passed through. */
+  /** The text that it wrote to both outputs; empty when they were passed through. */
   readonly output: string;
   readonly durationMs: number;
 }
 
-/** What may differ from command to command. */
+/** Options that may differ from command to command. */
 export interface CommandOptions {
   /**
-   * Where what it writes goes: kept for the caller, or straight to this process's own outputs.
+   * The destination of its outputs: kept for the caller, or passed straight to this process's own outputs.
    * Default: kept.
    */
   readonly output?: "keep" | "pass";

@@ -7,7 +7,7 @@ export interface Finding {
   /** Line from 1; undefined when the finding is about the file as a whole. */
   readonly line?: number | undefined;
   readonly rule: string;
-  /** What is wrong and what to do about it, as a sentence without a full stop. */
+  /** The problem and its remedy, as a sentence without a full stop. */
   readonly message: string;
 }
 

@@ -16,7 +16,7 @@ export interface GateResult extends CommandResult {
   readonly gate: Gate;
 }
 
-/** Where gates keep what makes their next run quick. */
+/** The folder in which gates keep data that makes their next run quick. */
 const CACHE = "node_modules/.cache/weir";
 
 /** Most gates at a time: each wants a core, and the linter much memory. */

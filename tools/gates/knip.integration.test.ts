@@ -1,4 +1,4 @@
-// What knip.config.ts reports: every case adds one offence to a small tree that is otherwise clean.
+// Tests the reports of knip.config.ts: every case adds one offence to a small tree that is otherwise clean.
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -77,7 +77,7 @@ describe("knip.config.ts", () => {
   });
 });
 
-/** What `knip` and `knip --production` report in the clean tree with these changes. */
+/** Returns the findings of `knip` and of `knip --production` in the clean tree with these changes. */
 async function knipWith(changes: Readonly<Record<string, string>>): Promise<readonly (readonly string[])[]> {
   for (const [path, text] of Object.entries({ ...CLEAN_TREE, ...changes })) {
     mkdirSync(join(tree, dirname(path)), { recursive: true });

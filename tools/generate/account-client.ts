@@ -5,7 +5,7 @@ import { emitPage } from "./generated-page.ts";
 const DOCUMENT = "account/openapi.json";
 const OUT = "account/src/client/generated/calls.ts";
 
-/** What all paths of calls begin with; the client adds it. */
+/** The beginning of the paths of all calls; the client adds it. */
 const PREFIX = "/api/v1/user/";
 
 /** Schemas with a name in the client, and that name. */
@@ -74,7 +74,7 @@ function describeCall(
   };
 }
 
-/** What a call takes: the fields of its body, the parameters of its path, or nothing. */
+/** Returns the type and the kind of a call's input: the fields of its body, the parameters of its path, or nothing. */
 function inputOf(
   content: readonly [string, { readonly schema: Schema }] | undefined,
   parameters: readonly string[],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { emitBlocks, emitPage, emitText, inlineCode, markdownTable } from "./generated-page.ts";
 import { readSections } from "./settings-docs.ts";
 
-/** What this program needs of charts/src/chart-files.ts, which it loads at run time. */
+/** The exports of charts/src/chart-files.ts that this program uses; it loads the file at run time. */
 interface ChartFilesModule {
   chartFiles: (
     root: string,

@@ -20,7 +20,7 @@ const CASE =
 /** One numbered case. */
 export interface ConformanceCase {
   readonly number: number;
-  /** What is given and the result. */
+  /** The text of the case: what is given, and the result. */
   readonly says: string;
   /** Undefined when Weir does the same. */
   readonly state: string | undefined;
@@ -34,7 +34,7 @@ export function casesIn(page: string): readonly ConformanceCase[] {
   return found.map(([, , number, says = "", state, reason = ""]) => ({ number: Number(number), says, state, reason }));
 }
 
-/** What is wrong with the cases and their tests together. */
+/** Finds the problems of the cases and their tests together. */
 export function findGaps(cases: readonly ConformanceCase[], tests: readonly CaseTest[]): readonly Finding[] {
   const shown = new Set(tests.map(({ number }) => number));
   const page = { file: PAGE, line: 1 };

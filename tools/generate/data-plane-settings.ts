@@ -4,13 +4,13 @@ import { pathToFileURL } from "node:url";
 import { emitPage } from "./generated-page.ts";
 import type { DescribedSetting } from "./settings-docs.ts";
 
-/** Where the list goes. */
+/** The file to which the list is written. */
 const LIST = "crds/src/rate-limit-service/settings/data-plane-settings.ts";
 
-/** Where the settings are described. */
+/** The file that describes the settings. */
 const SETTINGS = "ratelimit/src/settings.ts";
 
-/** What that file exports, as far as it is used here. */
+/** The exports of that file that are used here. */
 interface SettingsModule {
   readonly describeSettings: () => readonly DescribedSetting[];
   readonly describeSettingsWithoutEffect: () => readonly { readonly name: string; readonly reason: string }[];

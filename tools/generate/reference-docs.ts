@@ -13,7 +13,7 @@ import {
   typeWords,
 } from "./schema-words.ts";
 
-/** Where the kinds come from. */
+/** The file that exports the kinds. */
 const KINDS = "crds/src/reference.ts";
 
 /** Most fields below an object that is part of the table of its parent; a larger one has a section. */
@@ -37,7 +37,7 @@ export interface DocumentedKind {
   readonly schema: FieldSchema;
 }
 
-/** What a page says of its kind by hand. */
+/** The texts about a kind on its page that are written by hand. */
 export interface PageWords {
   /** Sentences that link to the pages that explain the kind. */
   readonly intro: string;
@@ -146,12 +146,12 @@ function descendantsOf(field: Field): readonly Field[] {
     : fieldsOf(object).flatMap((inner) => (isRepeated(inner) ? [inner] : [inner, ...descendantsOf(inner)]));
 }
 
-/** Whether a field has fields enough for a section of its own. */
+/** Returns true if a field has fields enough for a section of its own. */
 function hasSection(field: Field): boolean {
   return !isRepeated(field) && descendantsOf(field).length > INLINE_FIELDS_MAX;
 }
 
-/** Whether a field has the name and the fields of one around it, as rules below rules. */
+/** Returns true if a field has the name and the fields of one around it, as rules below rules. */
 function isRepeated(field: Field): boolean {
   return repeatedBy(field) !== undefined;
 }
@@ -225,7 +225,7 @@ function fieldCell(field: Field, base: string, elsewhere: Readonly<Record<string
   return `<a id="${path}"></a>[${inlineCode(name)}](#${isHere ? path : slugOf(section)})`;
 }
 
-/** What follows the description: constraints, rules, an example. */
+/** The lines after the description: constraints, rules, an example. */
 function lines(field: Field, elsewhere: Readonly<Record<string, string>>): readonly string[] {
   const { path, schema, rules } = field;
   const instead = elsewhere[path];

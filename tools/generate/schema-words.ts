@@ -61,8 +61,8 @@ export function typeWords(schema: FieldSchema): string {
 }
 
 /**
- * What counts when a field is absent, and the description without that clause. A boolean that says
- * nothing else is false.
+ * Returns the value that counts when a field is absent, and the description without that clause. A boolean that
+ * says nothing else is false.
  */
 export function splitDefault({ description = "", type, enum: allowed, ...schema }: FieldSchema): {
   readonly description: string;
@@ -82,7 +82,7 @@ export function splitDefault({ description = "", type, enum: allowed, ...schema 
   return { description, default: type === "boolean" ? inlineCode("false") : undefined };
 }
 
-/** What the API server allows, without the rules between fields. */
+/** The constraints that the API server checks, without the rules between fields. */
 export function constraintWords(schema: FieldSchema): readonly string[] {
   const { items, additionalProperties, pattern, description = "" } = schema;
   if (schema["x-kubernetes-int-or-string"] === true)

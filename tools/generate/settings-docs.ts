@@ -21,7 +21,7 @@ export interface DescribedSetting {
 
 /** The settings of one program. */
 export interface SettingsSection {
-  /** What a person types to start it. */
+  /** The command that starts it. */
   readonly program: string;
   /** Its settings, or the page where they stand. */
   readonly settings: readonly DescribedSetting[] | string;
@@ -96,7 +96,7 @@ function formatNames([name = "", ...aliases]: readonly string[]): string {
 }
 
 /**
- * What every `settings.ts` of the tree exports as `describe…Settings`, or as
+ * Reads the settings that every `settings.ts` of the tree exports as `describe…Settings`, or as
  * `describeSettingGroups` in addition to `describeSettingsWithoutEffect`.
  */
 export async function readSections(

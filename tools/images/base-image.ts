@@ -31,7 +31,7 @@ export async function prepareBase(cache: string, base: string, say: (line: strin
   const root = join(folder, "root");
   mkdirSync(folder, { recursive: true });
   await runAsRoot(["debootstrap", "--variant=minbase", release(), root, packageSource()]);
-  // What the slim images lack, too.
+  // Folders that the slim images lack, too.
   const unused = [
     "usr/share/doc",
     "usr/share/man",

@@ -26,7 +26,7 @@ interface BuiltImage extends ImageDescription {
   readonly details: ImageDetails | undefined;
 }
 
-/** What takes time to find out. */
+/** Details of an image that take time to find out. */
 interface ImageDetails {
   /** Folder with its file system. */
   readonly root: string;

@@ -18,11 +18,11 @@ export function driverFor(folder: string): Driver {
   return isKnown && statfsSync(folder).type !== OVERLAY_MAGIC ? "overlay" : "vfs";
 }
 
-/** What runs a program as root: nothing for root, otherwise sudo, which must not ask for a password. */
+/** Words that run a command as root: none for root, otherwise sudo, which must not ask for a password. */
 const AS_ROOT: readonly string[] =
   process.getuid?.() === 0 ? [] : ["sudo", "-n", ...Object.entries(ENV).map(([name, value]) => `${name}=${value}`)];
 
-/** What an image is built from. */
+/** The inputs and the options of the build of an image. */
 export interface BuildOptions {
   readonly target: string;
   readonly dockerfile: string;
@@ -37,7 +37,7 @@ export interface BuildOptions {
   readonly format: "oci" | "docker";
 }
 
-/** What an image says of itself. */
+/** The digest and the configuration of an image. */
 export interface ImageDescription {
   /** Digest of the manifest over uncompressed layers. */
   readonly digest: string;

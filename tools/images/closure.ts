@@ -22,7 +22,7 @@ export interface LockedPackage {
 /** `packages` of package-lock.json: entries by their folder, such as `node_modules/pino` or `limits`. */
 export type LockedPackages = Readonly<Record<string, LockedPackage>>;
 
-/** What a workspace needs; folders relative to the root, sorted. */
+/** The workspaces and the packages that a set of workspaces needs; folders relative to the root, sorted. */
 export interface Closure {
   readonly workspaces: readonly string[];
   readonly packages: readonly string[];
@@ -65,7 +65,7 @@ export function packageName(folder: string): string {
   return folder.slice(folder.lastIndexOf(FOLDER) + FOLDER.length);
 }
 
-/** Whether a package is for `platform`: one of those it names, and none that it excludes with "!". */
+/** Returns true if a package is for `platform`: one of those it names, and none that it excludes with "!". */
 function isFor(platform: Platform, entry: LockedPackage): boolean {
   return (["os", "cpu", "libc"] as const).every((field) => {
     const named = entry[field] ?? [];

@@ -17,8 +17,9 @@ const NODE_LAYER = "node";
 const EXTRA_LIBRARY = /libatomic\.so\.1 => (\S+)/;
 
 /**
- * Where programs look for the authorities of the system. The list is that of Node.js: newer than
- * Debian's package, the same on every machine, and without authorities of the build's machine.
+ * The file in which programs look for the authorities of the system. The list is that of Node.js:
+ * newer than Debian's package, the same on every machine, and without authorities of the build's
+ * machine.
  */
 const AUTHORITIES = "etc/ssl/certs/ca-certificates.crt";
 const WRITE_AUTHORITIES = "fs.writeFileSync(process.argv[1], tls.rootCertificates.join('\\n'))";
@@ -79,7 +80,7 @@ function copyFiles(from: string, to: string, isWanted: (path: string) => boolean
   }
 }
 
-/** Whether a file starts as a script or is a program of the machine. */
+/** Returns true for a script in a folder named `bin`. */
 function isProgram(path: string): boolean {
   return dirname(path).endsWith("/bin") && readFileSync(path).subarray(0, 2).toString("latin1") === "#!";
 }

@@ -29,7 +29,7 @@ const UNUSED_NAMES = /^(\.|changelog|history|readme|authors|tsconfig)/i;
 /** Native addons for other platforms: packages bring those of all. */
 const FOREIGN_ADDON = new RegExp(`^prebuilds/(?!linux-${process.arch}/)|\\.musl\\.node$`);
 
-/** Whether an image carries the file `path` of a package, relative to the package's folder. */
+/** Returns true if an image carries the file `path` of a package, relative to the package's folder. */
 export function isPackageFile(path: string): boolean {
   const parts = path.split("/");
   const name = parts.at(-1) ?? "";
@@ -42,7 +42,7 @@ export function isPackageFile(path: string): boolean {
 /** Files at the top of a workspace that its program reads: the mapping of statistics of weir-ratelimit. */
 const READ_FILES = new Set(["package.json", "statistics-mapping.yaml"]);
 
-/** Whether an image carries the file `path` of a workspace, relative to its folder, when it is built. */
+/** Returns true if an image carries the file `path` of a workspace that is built, relative to its folder. */
 export function isWorkspaceFile(path: string): boolean {
   if (READ_FILES.has(path)) return true;
   if (path.startsWith("bin/")) return true;

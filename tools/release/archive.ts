@@ -1,7 +1,7 @@
 // Packs a folder so that equal files give equal bytes: sorted names, one time, no users.
 import { runCommand } from "../run-command.ts";
 
-/** What is packed. */
+/** The content and the path of an archive. */
 export interface ArchiveOptions {
   readonly folder: string;
   /** Paths in the folder, files or folders with all they contain. */

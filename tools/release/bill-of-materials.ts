@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { findClosure, type LockedPackage, type LockedPackages, packageName } from "../images/closure.ts";
 import { type Image, IMAGES } from "../images/images.ts";
 
-/** What the bill is about. */
+/** The release that the bill describes. */
 export interface BillSubject {
   readonly version: string;
   /** Time of the commit, in seconds since the epoch. */

@@ -30,7 +30,7 @@ export function findCharts(root: string): readonly Chart[] {
     });
 }
 
-/** Whether the lines of a .helmignore exclude `path`: names anywhere, and paths from the chart's folder. */
+/** Returns true if the lines of a .helmignore exclude `path`: names anywhere, and paths from the chart's folder. */
 export function isIgnored(path: string, helmignore: string): boolean {
   const patterns = helmignore
     .split("\n")

@@ -18,7 +18,7 @@ import { writeSingleFiles } from "./single-file.ts";
 /** Parts of a release; each image, and the layer with Node.js, is one more. */
 const PARTS = ["charts", "bill-of-materials", "release-notes", "single-file"] as const;
 
-/** What is written, and where. */
+/** The release to write, and the folder for it. */
 interface Release {
   readonly root: string;
   readonly out: string;

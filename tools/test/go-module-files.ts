@@ -13,7 +13,7 @@ interface GoModuleFiles {
   readonly paths: readonly string[];
 }
 
-/** What the tests of docs/mesh.md and of monitoring need. */
+/** The files that the tests of docs/mesh.md and of monitoring need. */
 const GO_MODULE_FILES: readonly GoModuleFiles[] = [
   {
     folder: "istio-api",
@@ -67,7 +67,7 @@ function copyFiles(source: string, target: string, paths: readonly string[]): vo
   for (const path of paths) {
     const copy = join(fresh, basename(path));
     cpSync(join(source, path), copy, { recursive: true });
-    chmodSync(copy, 0o755); // What is in the module cache is read-only: a folder could not be deleted.
+    chmodSync(copy, 0o755); // Files of the module cache are read-only: a folder could not be deleted.
   }
   if (existsSync(target)) rmSync(fresh, { recursive: true });
   else renameSync(fresh, target);

@@ -48,7 +48,7 @@ function failuresOf(module: TestModule): readonly Failure[] {
   ];
 }
 
-/** Whether a hook of the suite, or of one around it, failed: its tests are skipped then. */
+/** Returns true if a hook of the suite, or of one around it, failed: its tests are skipped then. */
 function hasFailed(suite: TestModule | TestSuite): boolean {
   return suite.errors().length > 0 || (suite.type === "suite" && hasFailed(suite.parent));
 }

@@ -1,4 +1,4 @@
-// What the last lines of a run say: counts, and what failed.
+// Tests the last lines of a run: counts, and what failed.
 import { describe, expect, it } from "vitest";
 import type { RunReport } from "./test-report.ts";
 import { addTallies, formatFailures, formatTally, tallyTests } from "./test-report.ts";

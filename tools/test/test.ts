@@ -8,11 +8,11 @@ import type { RunReport, Tally } from "./test-report.ts";
 import { addTallies, formatFailures, formatTally, tallyTests } from "./test-report.ts";
 import { SetupError, setUpTests } from "./test-setup.ts";
 
-/** Where the report of the tests is left for this program. */
+/** The folder and the file in which the tests leave their report for this program. */
 const REPORT_FOLDER = "node_modules/.cache/weir";
 const REPORT_FILE = `${REPORT_FOLDER}/tests.json`;
 
-/** Where the closing line is left for .ci/run. */
+/** The file in which this program leaves the closing line for .ci/run. */
 const TALLY_FILE = `${REPORT_FOLDER}/tally`;
 
 async function prepare(): Promise<Tally | undefined> {
@@ -56,8 +56,8 @@ async function test(): Promise<{ readonly tally: Tally; readonly failures: strin
 }
 
 /**
- * Builds, since tests start the programs, then tests and checks. What failed is printed last: no
- * reader should have to search the output for it.
+ * Builds, since tests start the programs, then tests and checks. Failures are printed last: no reader
+ * should have to search the output for them.
  */
 async function buildAndTest(): Promise<readonly Tally[]> {
   console.log("==> Building");

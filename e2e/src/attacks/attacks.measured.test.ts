@@ -22,8 +22,8 @@ const LOOK_MS = 10;
 
 /**
  * Bounds: of nine in ten answers to the good client in milliseconds (a machine may stand still for one in
- * ten; an attack that works delays all), and of memory in MiB. What is left is in the heap, or it is pages that V8 keeps
- * for the next attack: 25 to 65 MiB after the first one that makes the heap grow, and less after the others.
+ * ten; an attack that works delays all), and of memory in MiB. Memory that is left is in the heap, or it is pages that
+ * V8 keeps for the next attack: 25 to 65 MiB after the first one that makes the heap grow, and less after the others.
  */
 const P90_MAX_MS = 500;
 const RSS_GROWTH_MAX = 100;
@@ -79,7 +79,7 @@ describe("weir-ratelimit under attack", () => {
   });
 });
 
-/** What the good client measures during the attack; looks at the service meanwhile. */
+/** Returns the report of the good client during the attack; calls `look` every LOOK_MS meanwhile. */
 async function during(attack: Attack, look: () => void): Promise<GeneratorReport> {
   const program = join(ROOT, "http2", "src", "attacks", "attacker.suite.ts");
   const args = ["--conditions=source", program, attack.name, String(service.grpcPort)];

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import type { ProgramFlag } from "@weir/common/lifecycle/help";
 import { E2eError } from "../errors.ts";
 
-/** What to measure, and the effort. */
+/** The chosen measures, and the effort. */
 export interface BenchArguments {
   /** Measurements of each row; the servers of a row take turns. */
   readonly rounds: number;

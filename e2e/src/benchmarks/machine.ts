@@ -1,4 +1,4 @@
-// What the figures of a benchmark were measured on, and which of its cores are given to whom.
+// The machine on which the figures of a benchmark were measured, and the cores for its server and load generator.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";

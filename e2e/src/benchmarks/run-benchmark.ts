@@ -1,5 +1,5 @@
-// What all benchmarks share: the command line, the earlier commit, rounds in which servers take turns, and the end of
-// what was started.
+// The parts that all benchmarks share: the command line, the earlier commit, rounds in which servers take turns, and
+// the end of what was started.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { runProgram } from "@weir/common/lifecycle/program";
 import { ROOT } from "@weir/harness/processes/programs";
@@ -15,7 +15,7 @@ export interface Benchmark {
   readonly summary: string;
   /** Names of its measures on the command line; empty: its rows have names of their own. */
   readonly measures: readonly string[];
-  /** What `--against` builds; undefined: it cannot be measured against an earlier commit. */
+  /** The workspace that `--against` builds; undefined: it cannot be measured against an earlier commit. */
   readonly workspace?: EarlierWorkspace;
   readonly run: (bench: Bench) => Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { EarlierWorkspace } from "@weir/harness/weir/earlier-build";
 import { type Bench, runBenchmark, turnsOf } from "./run-benchmark.ts";
 import { formatCost, formatNumber, formatTable, ratiosOf, type Spread, spreadOf } from "./summary.ts";
 
-/** What was measured; without a bar it is only printed. */
+/** A measured value; without a bar it is only printed. */
 export interface Figure {
   readonly what: string;
   readonly bar?: { readonly kind: "least" | "most"; readonly value: number };
@@ -24,7 +24,7 @@ export interface Measure<Fixture> {
 export interface MeasuredBench<Fixture> {
   readonly name: string;
   readonly summary: string;
-  /** What `--against` builds. */
+  /** The workspace that `--against` builds. */
   readonly workspace?: EarlierWorkspace;
   readonly measures: readonly Measure<Fixture>[];
   /** The first measure is always run: the others begin where it ends. */
@@ -71,7 +71,7 @@ export function runMeasures<Fixture>({ measures, begin, needsFirst, ...program }
         for (const { what, value, unit } of figures) context.stderr(`  ${what}: ${numberText(value)} ${unit}\n`);
       }
     } finally {
-      // What was measured before a failure is worth reading.
+      // Figures from before a failure are worth reading.
       const measured = rows.filter(({ weir }) => weir.length > 0);
       if (measured.length > 0) context.stdout(`\n${formatRows(measured)}\n`);
     }

@@ -40,10 +40,10 @@ export function ratiosOf(ours: readonly number[], theirs: readonly number[]): Sp
   return spreadOf(ratios.length > 0 ? ratios : [NaN]);
 }
 
-/** What a change may cost, against the commit before it: the median over all rows, and each row. */
+/** Most that a change may cost, as a ratio to the commit before it: the median over all rows, and each row. */
 const COST_MAX = { median: 1.03, row: 1.1 } as const;
 
-/** What a change costs in each row, and whether that is no more than it may: the median over all rows and the highest. */
+/** Formats the cost of a change in each row, and compares the median over all rows and the highest with COST_MAX. */
 export function formatCost(rows: readonly { readonly name: string; readonly ratio: Spread }[]): string {
   const table = formatTable(
     ["Row", "Processor time, ratio to the earlier commit"],

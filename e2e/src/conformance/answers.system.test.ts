@@ -1,6 +1,5 @@
-// What the real program answers where it does otherwise than the service it takes the place of, or
-// where only a whole process can show it: errors over gRPC and HTTP, the debug page, a store that
-// is gone.
+// Answers of the real program that differ from those of envoyproxy/ratelimit, or that only a whole
+// process can show: errors over gRPC and HTTP, the debug page, a store that is gone.
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
@@ -23,7 +22,7 @@ descriptors:
     rate_limit: {unlimited: true}
 `;
 
-/** What a machine that is busy may add to an answer that does not wait, in milliseconds. */
+/** Longest time that a busy machine may add to an answer that does not wait, in milliseconds. */
 const AT_ONCE_MS = 700;
 
 /** How a call failed, and after how long. */

@@ -16,11 +16,11 @@ export interface RunningBackend {
 /** A kind of store. */
 export interface Backend {
   readonly name: string;
-  /** Whether the service keeps what is over its limit in a local cache. */
+  /** True if the service keeps what is over its limit in a local cache. */
   readonly hasLocalCache?: boolean;
-  /** Whether one descriptor over its limit stops the counters of the others. */
+  /** True if one descriptor over its limit stops the counters of the others. */
   readonly stopsOthers?: boolean;
-  /** Whether counters change after the answer, and questions must wait for that. */
+  /** True if counters change after the answer; the next request must wait for that. */
   readonly countsLater?: boolean;
   start(folder: string): Promise<RunningBackend>;
 }

@@ -192,7 +192,7 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
         found.push(`${code}: ${statusText(statuses)}`);
       }
     });
-    // Where one that is over stops the others, the second quota is never used up: both are of one
+    // If one that is over stops the others, the second quota is never used up: both are of one
     // call.
     const usedUp = backend.stopsOthers
       ? ["OK: OVER_LIMIT 0, OK 1", "OK: OVER_LIMIT 0, OK 1"]

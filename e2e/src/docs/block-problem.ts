@@ -12,7 +12,7 @@ export const REMEDY =
   "<!-- not run: REASON -->; " +
   "docs/development.md#code-blocks-in-pages explains them";
 
-/** What the gate knows of the repository. */
+/** The fixtures and test files of the repository that the gate knows. */
 export interface KnownTests {
   /** Names of the fixtures that run blocks. */
   readonly fixtures: readonly string[];
@@ -51,7 +51,7 @@ function problemOfDirectives(block: CodeBlock, { fixtures, textOf }: KnownTests)
   }
 }
 
-/** What is wrong with the resources and rule files of the block. */
+/** Returns the errors of the first invalid resource or rule file in the block, if they are meant to be valid. */
 function problemOfData(block: CodeBlock): string | undefined {
   if (!hasData(block) || !isMeantToBeValid(block)) return undefined;
   for (const value of valuesOf(block)) {
@@ -69,7 +69,7 @@ function problemOfData(block: CodeBlock): string | undefined {
   return undefined;
 }
 
-/** Whether each document is one that {@link problemOfData} validates. */
+/** Returns true if {@link problemOfData} validates each document. */
 function isOurs(block: CodeBlock): boolean {
   return valuesOf(block).every((value) => kindOf(value) !== "other");
 }

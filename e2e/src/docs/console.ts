@@ -8,7 +8,7 @@ export interface ConsoleStep {
 }
 
 /**
- * What differs from run to run, and the word that both sides get in its place. The order matters: a time contains
+ * Text that differs from run to run, and the word that both sides get in its place. The order matters: a time contains
  * what looks like a duration.
  */
 const VARYING: readonly (readonly [RegExp, string])[] = [

@@ -1,4 +1,4 @@
-// What the commands of a page find around them: a folder that looks like the repository, and servers.
+// The surroundings of the commands of a page: a folder that looks like the repository, and servers.
 import { cpSync, existsSync, globSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { PORT_OWNERS, type StackPorts } from "@weir/dev/settings";
@@ -48,7 +48,7 @@ const CLUSTER_STATE = `
 /** Longest time in which a stack stops, in milliseconds. */
 const STOP_GRACE_MS = 30_000;
 
-/** Where commands run. */
+/** The environment in which commands run. */
 export interface Fixture {
   /** The working directory. */
   readonly folder: string;

@@ -1,9 +1,9 @@
 // Finds relative links of Markdown pages that lead nowhere, and anchors that no heading has.
 import { dirname, join, normalize } from "node:path";
 
-/** What the repository contains. */
+/** The files of the repository. */
 export interface LinkedFiles {
-  /** Whether a file or folder exists. */
+  /** Returns true if a file or folder exists. */
   readonly exists: (path: string) => boolean;
   /** The text of a Markdown page that exists. */
   readonly textOf: (page: string) => string;

@@ -9,7 +9,7 @@ import type { Fixture } from "./fixtures.ts";
 /** Longest time of one block, in milliseconds: longer than those that its commands name, which say what they waited for. */
 export const BLOCK_TIMEOUT_MS = 330_000;
 
-/** What a failure shows of the output of commands, in characters: the end says why. */
+/** Longest part of the output of commands that a failure shows, in characters: the end says why. */
 const OUTPUT_SHOWN_MAX = 2000;
 
 /** Begins the line after the output of a command, which then has its number and exit status. */

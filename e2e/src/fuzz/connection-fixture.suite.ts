@@ -33,7 +33,7 @@ export class ConnectionFixture {
     return target;
   }
 
-  /** Whether the server answers on this connection, for the first time or once more. */
+  /** Resolves with true if the server answers on this connection, for the first time or once more. */
   async isAnswered(wire: Wire, { speaks }: FuzzTarget): Promise<boolean> {
     let hasAnswer = false;
     if (speaks === "grpc") {

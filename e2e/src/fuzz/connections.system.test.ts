@@ -29,7 +29,7 @@ describe("weir-ratelimit with many connections", () => {
     expect(await fixture.isAnswered(second[0]!, http)).toBe(true);
     for (const name of ["debug", "statistics"])
       expect(await fixture.openMany(fixture.target(name), 24)).toHaveLength(24);
-    // What needs files continues: the rules are read again.
+    // Work that needs files continues: the rules are read again.
     running.program.signal("SIGHUP");
     for (const wire of first) wire.destroy();
     await eventually("the service to accept connections again", () => running.assertAnswers());

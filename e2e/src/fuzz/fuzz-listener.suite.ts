@@ -69,11 +69,11 @@ const makeSession = randomFrames({
 export interface FuzzTarget {
   readonly name: string;
   readonly address: WireAddress;
-  /** What it speaks: gRPC, or HTTP/1.1 about something. */
+  /** The protocol that it speaks: gRPC, or HTTP/1.1 with certain paths and a body. */
   readonly speaks: "grpc" | Http1Target;
 }
 
-/** What was sent. */
+/** Counts of what was sent. */
 export interface FuzzTotals {
   inputs: number;
   bytes: number;

@@ -29,7 +29,7 @@ const METHODS = "GET GET POST HEAD PUT OPTIONS DELETE CONNECT TRACE PRI M-SEARCH
 
 const VERSIONS = ["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/0.9", "http/1.1", ""] as const;
 
-/** What a listener is asked for. */
+/** The paths and the body that a listener of HTTP/1.1 accepts. */
 export interface Http1Target {
   /** Paths that it has and that cost little. */
   readonly paths: readonly string[];

@@ -1,4 +1,4 @@
-// What a rate limit pod behind a real Envoy must do, whatever its counters are kept in.
+// Tests of a rate limit pod behind a real Envoy, with any store for its counters.
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Envoy } from "@weir/harness/envoy/envoy";
@@ -16,7 +16,7 @@ const TRAFFIC_WORKERS = 6;
 /** Requests of each user of that traffic: more than any of the limits. */
 const REQUESTS_PER_USER = 12;
 
-/** What the suite needs in addition to Envoy: a place for counters, in the environment of the pod. */
+/** The counter store that the suite needs in addition to Envoy, and the environment that a pod needs for it. */
 export interface CounterStore {
   readonly podEnv: Readonly<Record<string, string>>;
   stop(): Promise<void>;
@@ -142,7 +142,7 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
   });
 }
 
-/** What one user of the traffic got. */
+/** The first and the last moment of one user of the traffic, and the number of requests that were allowed. */
 interface UserRecord {
   readonly startedMs: number;
   readonly endedMs: number;

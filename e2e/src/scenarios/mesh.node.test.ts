@@ -41,7 +41,7 @@ const GATEWAY_NAMESPACE = "envoy-gateway-system";
 /** Namespace in place of the page's, which another test has. */
 const NAMESPACE = "mesh";
 
-/** Where Envoy's listener is in its pod. */
+/** The port of Envoy's listener in its pod. */
 const LISTENER_PORT = 10_000;
 
 /** Requests of a user in turn. */
@@ -266,10 +266,10 @@ async function get(url: string, user: string): Promise<number> {
   return response.status;
 }
 
-/** Where Envoy Gateway's discovery server is. */
+/** The Service and the port of Envoy Gateway's discovery server. */
 const GATEWAY_SERVICE = { namespace: GATEWAY_NAMESPACE, name: "envoy-gateway", port: 18_001 };
 
-/** What the test changes in Envoy Gateway's Deployment. */
+/** The fields of Envoy Gateway's Deployment that the test changes. */
 interface Deployment {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly spec: {

@@ -211,7 +211,7 @@ describe("docs/migrating.md", () => {
       .toSorted();
   }
 
-  /** What dashboards and probes read: the series of rules without values, and the texts of the others. */
+  /** Returns what dashboards and probes read: the series of rules without values, and the texts of the others. */
   async function seen(): Promise<{
     readonly health: string;
     readonly rules: string;

@@ -42,7 +42,7 @@ describe("a fleet of pods of an old and a new image", () => {
       now: new Date(),
     });
     save("mail", 1);
-    save("search", 1, { unit: "week" }); // What the old image cannot load.
+    save("search", 1, { unit: "week" }); // A unit that the old image cannot load.
     for (const index of [0, 1]) await launch(index);
     address = await startCuttingProxy(replicas[0]!.adsPort, replicas[1]!.adsPort);
     relay = await startOldImageRelay(address.port, certificates);
@@ -241,7 +241,7 @@ describe("a fleet of pods of an old and a new image", () => {
     );
   }
 
-  /** What each replica reports about a resource. */
+  /** Returns the reports of each replica about a resource. */
   async function reportsOf(name: string): Promise<readonly ReportedResource[]> {
     const rollouts = await Promise.all(replicas.map((replica) => replica.rollout()));
     return rollouts.flatMap(({ resources }) => resources.filter((resource) => resource.name === name));

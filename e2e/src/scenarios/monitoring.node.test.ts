@@ -58,7 +58,7 @@ const WITHOUT_DATA: ReadonlySet<string> = new Set(
   ["multiget", "increment", "add"].map((command) => `ratelimit_memcache_${command}_total`),
 );
 
-/** What the panels of all dashboards query. */
+/** The queries of the panels of all dashboards. */
 const TARGETS = globSync("charts/*/dashboards/*.json", { cwd: ROOT }).flatMap((path) => {
   const { panels } = JSON.parse(readFileSync(join(ROOT, path), "utf8")) as {
     panels: { title: string; targets?: { expr: string; legendFormat: string }[] }[];
@@ -118,7 +118,10 @@ describe("monitoring", () => {
     );
   }
 
-  /** What the query of a panel has shown at any time of this test, as numbers: a comparison is never true of NaN. */
+  /**
+   * Returns the series that the query of a panel has shown at any time of this test, if they are numbers: a comparison
+   * is never true of NaN.
+   */
   async function seriesOf(expression: string): Promise<Awaited<ReturnType<Prometheus["query"]>>> {
     const text = shortenRanges(expression.replaceAll("$__rate_interval", "1m").replaceAll(/=~"\$\w+"/g, '=~".*"'));
     return await prometheus.query(`present_over_time(((${text}) >= -1e18)[${WHOLE_TEST}:2s])`);

@@ -24,7 +24,7 @@ describe("a fleet of pods of an old image", () => {
     });
     relay = await startOldImageRelay(flow.controlPlane.adsPort, flow.certificates);
     old = await startOld("edge/one");
-    flow.writeManifest("search.yaml", limit("search", 2, { unit: "week" })); // What the old image cannot load.
+    flow.writeManifest("search.yaml", limit("search", 2, { unit: "week" })); // Old images cannot load it.
     await eventually("the NACK", async () =>
       expect((await flow.status()).troubles).toMatchObject([{ keepsOld: true }]),
     );

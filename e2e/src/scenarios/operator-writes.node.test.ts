@@ -1,4 +1,4 @@
-// What the installed operator writes: nothing at rest, and what is missing when another leader begins or a kind appears.
+// The writes of the installed operator: none at rest, and what is missing when another leader begins or a kind appears.
 import { setTimeout as delay } from "node:timers/promises";
 
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";

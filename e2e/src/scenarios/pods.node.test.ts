@@ -1,4 +1,4 @@
-// What users do with the pods of an installed Weir: kubectl exec, logs and port-forward into one of each program, and
+// Uses the pods of an installed Weir as its users do: kubectl exec, logs and port-forward into one of each program, and
 // `kubectl weir` (docs/cli.md).
 import { delimiter, dirname, join } from "node:path";
 
@@ -130,7 +130,7 @@ describe("the pods of the installed product", () => {
     }
   });
 
-  /** Where kubectl finds its plugin and the cluster. */
+  /** The folder and the environment in which kubectl finds its plugin and the cluster. */
   function terminal() {
     const { kubectlPath, kubeconfigPath, folder } = node.cluster;
     const PATH = [dirname(launcher("weir")), dirname(kubectlPath), "/usr/bin", "/bin"].join(delimiter);

@@ -1,4 +1,4 @@
-// What every program promises whatever it does: immediate help and version, a quick start, and clear
+// The promises of every program, whatever it does: immediate help and version, a quick start, and clear
 // errors.
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";

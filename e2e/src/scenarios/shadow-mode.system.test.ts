@@ -94,7 +94,7 @@ describe("weir shadow", () => {
     return await runToEnd(process.execPath, [...program, ...args, ...flags]);
   }
 
-  /** What both pods decide about one request of a domain. */
+  /** Checks the decisions of both pods about one request of a domain. */
   async function expectAll(domain: string, expected: "limited" | "allowed"): Promise<void> {
     const descriptors = [{ entries: [{ key: "user", value: "ada" }] }];
     const { overallCode } = await client.call({ domain, descriptors });

@@ -34,7 +34,7 @@ describe("two replicas, one with new pods and one with old ones", () => {
     old = new ScriptedPod(ports.toReversed(), { nodeId: "edge/old", tls, answer: answerOfOldImage });
     await expectAcked(current, { mail: 1, search: 1 });
     await expectAcked(old, { mail: 1, search: 1 });
-    save("search", 2, "week"); // What the old image cannot load.
+    save("search", 2, "week"); // A unit that the old image cannot load.
     await expectAcked(current, { mail: 1, search: 2 });
     await eventually("the NACK", () => expect(old.responses).toHaveLength(2));
   });

@@ -1,4 +1,4 @@
-// What docs/token-budgets.md says about clients that leave, with the Envoy configuration of its recipe.
+// Tests docs/token-budgets.md about clients that leave, with the Envoy configuration of its recipe.
 import { EventEmitter, once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type ClientRequest, request as httpRequest, type Server, type ServerResponse } from "node:http";

@@ -189,7 +189,7 @@ describe("the previous version and this one", () => {
   }
 
   async function upgrade(): Promise<void> {
-    // What the steps before have set by hand is the chart's again.
+    // The field that earlier steps have set by hand is the chart's again.
     await product.kubectl("patch", "rls/core", "--type=merge", "-p", JSON.stringify({ spec: { image: null } }));
     await node!.helm("upgrade", "weir-crds", join(ROOT, "charts/weir-crds"));
     await node!.helm("upgrade", "weir", join(ROOT, "charts/weir"), "--set", `image.tag=${CURRENT}`, "--wait");

@@ -10,7 +10,7 @@ import { makeCertificates, type Replica, type ReplicaCertificates, startReplica 
 import { limitManifest, manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** What `weir top -o json` prints, as far as it is read here. */
+/** The output of `weir top -o json`, as far as it is read here. */
 interface Top {
   readonly fleets: readonly { readonly pods: number; readonly observedPods: number; readonly p99Ms?: number }[];
   readonly rules: readonly {
@@ -24,7 +24,7 @@ interface Top {
   }[];
 }
 
-/** What `weir explain --counts -o json` prints, as far as it is read here. */
+/** The output of `weir explain --counts -o json`, as far as it is read here. */
 interface ExplainedCounts {
   readonly countsFrom: string;
   readonly descriptors: readonly { readonly counts: unknown }[];

@@ -3,8 +3,8 @@
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 
 /**
- * What to put into the environment of the program, to open its inspector; it then prints
- * the address on standard error.
+ * Variables for the environment of the program that open its inspector; it then prints the address
+ * on standard error.
  */
 export const INSPECTED = { NODE_OPTIONS: "--inspect=127.0.0.1:0" } as const;
 

@@ -18,8 +18,8 @@ const LANES = 16;
 const DESCRIPTORS_PER_CALL = 100;
 
 /**
- * Where the memory is looked at, in descriptors. All bounded tables are full before the last but
- * one.
+ * Numbers of descriptors after which the memory is looked at. All bounded tables are full before the
+ * last but one.
  */
 const LOOKS = [100_000, 500_000, 1_000_000] as const;
 

@@ -12,7 +12,7 @@ import { type ProgramCredential, runCredentialProgram } from "./credential-progr
 import { kubeconfigOptions, needsPackage } from "./kubeconfig-options.ts";
 import { type Kubeconfig, readKubeconfig, unusableKubeconfig } from "./kubeconfig.ts";
 
-/** Where Kubernetes mounts the files of a pod's service account. */
+/** The folder in which Kubernetes mounts the files of a pod's service account. */
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** How long kubeconfig files and the credentials of their programs are kept, in milliseconds. */
@@ -52,7 +52,7 @@ export interface ClusterTls {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** What each request needs. */
+/** The server, the credentials and the connection settings that each request needs. */
 export interface RequestAccess {
   /** The address of the server, without a slash at its end. */
   readonly server: string;
@@ -64,7 +64,7 @@ export interface RequestAccess {
 }
 
 export interface ClusterAccess {
-  /** What the next request needs. Certificates and tokens are those in the files at this moment. */
+  /** Returns the access for the next request. Certificates and tokens are those in the files at this moment. */
   forRequest(): Promise<RequestAccess>;
   /** Forgets credentials that the server did not accept. */
   renew(): void;
@@ -205,7 +205,7 @@ class KubeconfigAccess implements ClusterAccess {
       headers: authorization === undefined ? headers : { ...headers, authorization },
       tls: {
         ca: pemOf(ca),
-        // What the kubeconfig itself contains wins over the answer of its program.
+        // The certificate and the key in the kubeconfig itself win over those that its program returns.
         cert: pemOf(cert) ?? credential?.cert,
         key: pemOf(key) ?? credential?.key,
         servername,

@@ -7,7 +7,7 @@ import { type Mapping, textOf } from "../mapping.ts";
 /** Fields of a user that only @kubernetes/client-node understands. */
 const PACKAGE_FIELDS = ["auth-provider", "token-file"];
 
-/** Whether the credentials of a user are more than what is written in the kubeconfig and its files. */
+/** Returns true if only @kubernetes/client-node understands the credentials of a user. */
 export function needsPackage(user: Mapping): boolean {
   return PACKAGE_FIELDS.some((field) => Boolean(user[field]));
 }

@@ -60,13 +60,13 @@ export interface WatchListener {
  */
 export type WatchEnd = "ended" | "silent";
 
-/** Where a watch begins, and for how long the server should let it last. */
+/** The resource version after which a watch begins, and how long the server should let it last. */
 export interface WatchFrom {
   readonly resourceVersion: string;
   readonly timeoutSeconds: number;
 }
 
-/** What a request for single objects sends. */
+/** The method, the path and the body of a request for single objects. */
 export interface ApiCall {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query. */
@@ -77,7 +77,7 @@ export interface ApiCall {
   readonly contentType?: string;
 }
 
-/** What is sent, and for how long the chunks of the answer may be apart. */
+/** A request, and the longest time between two chunks of its answer, in milliseconds. */
 interface CallOptions extends Omit<ApiCall, "method"> {
   readonly method?: ApiCall["method"];
   readonly signal: AbortSignal;
@@ -181,7 +181,7 @@ export class ApiClient {
       return taken;
     } catch (error) {
       const failure = failureOfConnection(request, access.server, this.#describeSilence(error, options.bodyTimeout));
-      // What has cut this connection may have cut idle ones too.
+      // The fault that has cut this connection may have cut idle ones too.
       if (failure.kind === "unreachable") this.#dropConnections();
       if (failure.kind === "unauthorized") this.#access.renew();
       throw failure;

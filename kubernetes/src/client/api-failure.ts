@@ -15,13 +15,16 @@ const RETRY_AFTER_MAX_MS = 60_000;
 export const FORBIDDEN_WAIT_MAX_MS = 10_000;
 
 /**
- * What every API server of Kubernetes answers when the account lacks a right, whatever its authorizer is
+ * Matches the answer of every API server of Kubernetes when the account lacks a right, whatever its authorizer is
  * (https://github.com/kubernetes/apiserver/blob/v0.33.0/pkg/endpoints/handlers/responsewriters/errors.go). It has the
  * same code and reason as refusals by a quota or an admission plugin. The part that is captured names no object.
  */
 const LACKING_RIGHT = /^(?:\S+ (?:"[^"]*" )?is )?forbidden: (User "(?:[^"\\]|\\.)*" cannot .*)/s;
 
-/** What the admission plugin OwnerReferencesPermissionEnforcement answers when the account lacks a right on the owner. */
+/**
+ * Part of the answer of the admission plugin OwnerReferencesPermissionEnforcement when the account lacks a right on
+ * the owner.
+ */
 const LACKING_FINALIZERS = "cannot set blockOwnerDeletion";
 
 /** Longest text of a server that a message quotes, in characters. */

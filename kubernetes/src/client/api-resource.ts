@@ -24,7 +24,7 @@ export function resourceOf(kind: ApiKind, namespace?: string): ApiResource {
   return { group, version, plural, namespace, labelSelector: undefined };
 }
 
-/** What an account may do with a resource, as roles name it. */
+/** An action of an account on a resource, as roles name it. */
 export type ApiVerb = "list" | "watch" | "get" | "create" | "update" | "patch" | "delete";
 
 /** The path and query of a request. Empty parameters are left out. */

@@ -13,7 +13,7 @@ import type { ClusterAccess } from "../access/cluster-access.ts";
 import { forwardPort } from "./forward-port.ts";
 
 const PORT = 513;
-/** What a kubelet sends first on both channels: the port. */
+/** The first frames of a kubelet on both channels: the port. */
 const GREETING = Buffer.concat([frame(0x82, "\0\x01\x02"), frame(0x82, "\x01\x01\x02")]);
 const DATA = frame(0x82, "\0answer");
 const WORDS = frame(0x82, `\x01error forwarding port ${PORT}: connection refused`);

@@ -20,7 +20,7 @@ export interface WrittenObject {
   readonly [field: string]: unknown;
 }
 
-/** Where an object is. */
+/** The namespace and the name of an object. */
 export interface ObjectName {
   /** Absent or empty for a cluster-scoped object. */
   readonly namespace?: string;
@@ -31,7 +31,7 @@ export interface ObjectName {
 export interface WriteOptions {
   /** Such as `status`; absent for the object itself. */
   readonly subresource?: string;
-  /** Whether the server only checks the request. */
+  /** True if the server only checks the request. */
   readonly isDryRun?: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface ApplyOptions extends WriteOptions {
   readonly isForced?: boolean;
 }
 
-/** What an object must be like to be deleted, and what becomes of what it owns. */
+/** Preconditions of a deletion, and the policy for objects that the deleted object owns. */
 export interface DeleteOptions {
   /** Otherwise `conflict`. */
   readonly uid?: string;

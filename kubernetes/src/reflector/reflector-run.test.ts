@@ -31,10 +31,10 @@ const PACE = { backoffInitialMs: 250, backoffMaxMs: 5000, slowMs: 15_000 };
 class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
   /** When requests came, milliseconds since the beginning of the test. */
   readonly requestsMs: number[] = [];
-  /** Where watches began. */
+  /** The `from` argument of each watch. */
   readonly watchesFrom: WatchFrom[] = [];
   fails: FailureKind | undefined;
-  /** What the next lists give; afterwards nothing is there. */
+  /** The pages that the next lists return; after these, lists are empty. */
   pages: ObjectPage[] = [];
   /** The signal of the request that came last. */
   signal: AbortSignal | undefined;
@@ -78,7 +78,7 @@ class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
         try {
           listener.event(event);
         } catch (error) {
-          reject(error instanceof Error ? error : new Error(String(error))); // What the listener throws ends the watch.
+          reject(error instanceof Error ? error : new Error(String(error))); // An error of the listener ends the watch.
         }
       };
     });
@@ -107,7 +107,7 @@ describe("ReflectorRun", () => {
   /** The calls of the sink, in short, and whether it lacks an object. */
   const sinkCalls: string[] = [];
   let needsList = false;
-  /** What the sink returns for each call, and how often the reflector reported a change. */
+  /** The result of each call of the sink, and the number of changes that the reflector reported. */
   let isChanging = true;
   let changes = 0;
   let counts: ReflectorCounts;

@@ -19,7 +19,7 @@ export interface HttpAnswer {
   readonly head: string;
 }
 
-/** What a load sends. */
+/** The connections and the requests of a load. */
 export interface LoadOptions {
   readonly port: number;
   readonly connections: number;
@@ -31,7 +31,7 @@ export interface LoadOptions {
   readonly answered?: (connection: number, answer: HttpAnswer) => void;
 }
 
-/** What a load measured. */
+/** The throughput and the latencies of a load. */
 export interface LoadResult {
   /** Good answers in a second. */
   readonly perSecond: number;

@@ -1,4 +1,4 @@
-// What other callers notice of clients that pipeline: the time of /healthz, and the memory of the service.
+// Measures the effect of clients that pipeline on other callers: the time of /healthz, and the memory of the service.
 import { setTimeout as delay } from "node:timers/promises";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { startProcess } from "@weir/harness/processes/start-process";
@@ -18,12 +18,12 @@ const WARM_UP_MS = 3000;
 /** Time between two requests of the measured caller, in milliseconds. */
 const PAUSE_MS = 10;
 
-/** Where Debian and others install h2load. */
+/** The folders in which Debian and others install h2load. */
 const PATHS = { PATH: "/usr/local/bin:/usr/bin:/bin" } as const;
 
 const HEALTH_REQUEST = Buffer.from("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
-/** What was measured. */
+/** The measured time of /healthz, and the growth of the service's memory. */
 export interface BesidePipelining {
   readonly p99Ms: number;
   /** From the warm service without load to its peak under load. */

@@ -26,7 +26,7 @@ export interface AccountService {
   stop(): Promise<unknown>;
 }
 
-/** Where services run. */
+/** The folder and the checkout of services; `onStarted` receives the functions that stop them. */
 export interface AccountPlace {
   /** For their data. */
   readonly folder: string;

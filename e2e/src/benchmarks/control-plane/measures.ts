@@ -63,7 +63,7 @@ export interface ControlPlaneBench extends Bench {
   readonly root: string;
 }
 
-/** Where the resources of a measure are. */
+/** The source from which the control plane reads the resources of a measure. */
 export type Place = "folder" | "cluster";
 
 export interface Measured {
@@ -90,7 +90,7 @@ export async function measureEdits(
   return finish(controlPlane, fleet, samples, options);
 }
 
-/** What an edit in a set of 1,205 resources costs each of 100 incremental pods. */
+/** Measures the cost of an edit in a set of 1,205 resources for each of 100 incremental pods. */
 export async function measureIncrementalEdits(
   bench: ControlPlaneBench,
   { place, what }: { readonly place: Place; readonly what: "time" | "bytes" },
@@ -200,7 +200,7 @@ export async function quietOf(fleet: Fleet): Promise<PodsAnswer> {
 }
 
 /**
- * What a pod of a killed replica waits beyond its own back-off until another replica has served it.
+ * Measures how long a pod of a killed replica waits, beyond its own back-off, until another replica has served it.
  */
 export async function measureKilledReplica(bench: ControlPlaneBench): Promise<Measured> {
   const other = await reservePort();
@@ -221,9 +221,9 @@ interface Setup {
   readonly pods: number;
   readonly isTls: boolean;
   readonly isIncremental?: boolean;
-  /** Whether pods open their window as wide as the largest snapshot. */
+  /** True if pods open their window as wide as the largest snapshot. */
   readonly isWide?: boolean;
-  /** Where pods go when they lose their stream. */
+  /** The ADS port to which pods connect when they lose their stream. */
   readonly otherPort?: number;
   readonly nacks?: Nacks | undefined;
 }

@@ -17,7 +17,7 @@ import {
 } from "./measures.ts";
 import { measureScale } from "./scale.ts";
 
-/** What the figure of a measure may be at most. */
+/** The upper bounds of the figure of a measure and of the memory. */
 interface Bars {
   /** By default milliseconds. */
   readonly unit?: "pushes" | "bytes";

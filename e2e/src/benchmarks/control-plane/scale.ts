@@ -19,7 +19,7 @@ const BURST_EDITS = 200;
 /** From one edit to the next, in milliseconds. */
 const EDIT_INTERVAL_MS = 1000;
 
-/** What edits of a set of 20,000 resources in 500 namespaces take, with 1,000 pods of 50 fleets. */
+/** The cost of edits of a set of 20,000 resources in 500 namespaces, with 1,000 pods of 50 fleets. */
 export interface ScaleMeasured {
   /** Of each edit, one a second, and pod: until it has ACKed, in milliseconds. */
   readonly editMs: readonly number[];

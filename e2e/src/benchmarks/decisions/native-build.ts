@@ -12,7 +12,7 @@ const FLAGS = ["-O2", "-std=gnu11", "-Wall", "-Wextra"] as const;
 /** Characters of the checksum in the name of the folder of what is built. */
 const CHECKSUM_LENGTH = 12;
 
-/** What is built from a folder, and how. */
+/** The file that is built from a folder, with the compiler's flags and libraries. */
 export interface NativeBuild {
   /** Name of the file. */
   readonly output: string;

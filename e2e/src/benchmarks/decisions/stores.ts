@@ -30,7 +30,7 @@ export interface RunningStores {
   readonly clear?: () => Promise<unknown>;
 }
 
-/** Where stores run. */
+/** The folder and the core of stores; `onStarted` receives the functions that stop them. */
 interface StorePlace {
   readonly folder: string;
   /** Words in front of their command lines. */
@@ -71,7 +71,7 @@ export async function startStores(
     clear: () => sendCommand(redis, "FLUSHALL"),
   };
 
-  /** What a server with everything switched on needs, and its settings. */
+  /** Starts the servers that a service with everything switched on needs, and returns its settings. */
   async function startFurther(): Promise<Env> {
     const perSecond = await startRedis(folder, options);
     onStarted(() => perSecond.stop());

@@ -1,4 +1,4 @@
-// What the operator's benchmark runs: an API server with two control plane replicas, simulated pods and
+// The programs of the operator's benchmark: an API server with two control plane replicas, simulated pods and
 // the operator, each with the account and the rights that it has anywhere.
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
@@ -33,7 +33,7 @@ export const PODS = 20;
 /** Back-off of a pod that has lost its stream, in milliseconds. */
 const BACKOFF_MS = [250, 1000] as const;
 
-/** Where it runs. */
+/** The benchmark that starts a fixture, with the certificates and the address for its programs. */
 export interface FixturePlace extends Bench {
   readonly certificates: DevelopmentCertificates;
   /** Address of this machine at which the replicas are endpoints. */
@@ -66,7 +66,7 @@ export async function startFixture(place: FixturePlace): Promise<Fixture> {
   return fixture;
 }
 
-/** What a fixture is made of. */
+/** The parts of a fixture. */
 interface FixtureParts {
   readonly place: FixturePlace;
   readonly limits: LimitsCluster;

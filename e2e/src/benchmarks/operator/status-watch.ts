@@ -10,7 +10,7 @@ const PATH = "/apis/ratelimit.weir.dev/v1alpha1/ratelimitconfigs?watch=true";
 
 /** The status of one resource as a watcher sees it. */
 export interface SeenStatus {
-  /** Whether it is of the present generation. */
+  /** True if it is of the present generation. */
   readonly isCurrent: boolean;
   /** Status and reason of the condition, such as `True Ready`; empty when there is none. */
   readonly ready: string;
