@@ -1,6 +1,6 @@
 // Are our contracts the published ones? The judge is what Envoy and gRPC publish as Go modules
 // (proto/oracle/envoy-descriptors): our descriptors are compared with theirs, and messages go from ours to theirs and
-// back. What no published module carries is in unpublished-fields.test.ts.
+// back. Fields that no published module carries are in unpublished-fields.test.ts.
 import { execFileSync, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -57,8 +57,8 @@ const OURS = withImports([
 ]);
 
 /**
- * What ours have and the published ones lack: units and fields that envoyproxy/ratelimit knows and
- * the modules do not yet, and our own.
+ * Units and fields that ours have and the published ones lack: those that envoyproxy/ratelimit knows
+ * and the modules do not yet, and our own.
  */
 const ONLY_OURS = [
   "enum envoy.type.v3.RateLimitUnit.WEEK = 7",
@@ -90,7 +90,7 @@ const FIELDS_ONLY_OURS: ReadonlySet<string> = new Set(
 );
 
 /**
- * What the published messages and services have and ours leave out: obsolete, or nothing that this
+ * Parts of the published messages and services that ours leave out: obsolete, or nothing that this
  * project offers.
  */
 const ONLY_PUBLISHED = [

@@ -1,4 +1,4 @@
-// What no published module carries, against literal bytes: the newer fields and units of
+// Compares with literal bytes the fields and units that no published module carries: the newer ones of
 // envoyproxy/ratelimit's configuration, and our own.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";

@@ -51,7 +51,7 @@ export type ClientRequest =
   | { readonly kind: "ACK"; readonly version: string }
   | { readonly kind: "NACK"; readonly version: string; readonly keeps: string; readonly reason: string };
 
-/** What is done with a stream after its first request; `number` counts streams from 0. */
+/** Handles a stream after its first request; `number` counts streams from 0. */
 export type Script = (stream: AdsStream, number: number) => unknown;
 
 /** A resource with one rule `k`, or with a unit that no loader accepts. */
@@ -80,7 +80,7 @@ export class AdsStream {
   readonly stream: ServerHttp2Stream;
   readonly session: Http2Session;
   readonly socket: Socket;
-  /** What the client sent so far, but for answers to heartbeats. */
+  /** Requests of the client so far, but for answers to heartbeats. */
   readonly requests: DiscoveryRequest[] = [];
   /** Nonces of the heartbeats that the client answered. */
   readonly beats: string[] = [];
@@ -194,13 +194,13 @@ export class ScriptedAdsServer {
   port = 0;
   /** Methods that clients called and it does not have. */
   readonly refusedMethods: string[] = [];
-  /** What each new stream is answered instead of the published state. */
+  /** Answers each new stream in place of the published state. */
   script: Script | undefined;
   /** Streams on which clients report what they observe, in the order of arrival. */
   readonly observeStreams: ObserveStream[] = [];
-  /** What such a stream is sent first; undefined: the server does not have the method. */
+  /** First response on such a stream; undefined: the server does not have the method. */
   watch: MessageInitShape<typeof ObserveResponseSchema> | undefined;
-  /** Whether clients may leave responses unanswered that were replaced before they could answer. */
+  /** True if clients may leave responses unanswered that were replaced before they could answer. */
   mayLeaveUnanswered = false;
   #server: Http2Server | undefined;
   readonly #sockets = new Set<Socket>();

@@ -36,7 +36,7 @@ export interface DeltaPodOptions {
   readonly metadata?: JsonObject;
   /** Default: plaintext. */
   readonly tls?: SecureContext | undefined;
-  /** What it holds from another stream, or versions by name. */
+  /** The set that it holds from another stream, or versions by name. */
   readonly held?: HeldSet | ReadonlyMap<string, string>;
   /** "" is an ACK, another text a NACK; undefined: it does not answer. Default: ACKs everything. */
   readonly answer?: (response: DeltaDiscoveryResponse) => string | undefined;
@@ -50,7 +50,7 @@ export interface DeltaPodOptions {
 /** The client; it connects and subscribes immediately. */
 export class DeltaPod {
   readonly arrivals: DeltaArrival[] = [];
-  /** What it has ACKed. */
+  /** The resources that it has ACKed. */
   set: HeldSet;
   /** Bytes of its requests, without the prefixes of gRPC. */
   sentBytes = 0;
@@ -107,7 +107,7 @@ export class DeltaPod {
     return this.set.version;
   }
 
-  /** Whether it holds all that it should have, as the version in its last response says. */
+  /** True if it holds all that it should have, as the version in its last response says. */
   get isComplete(): boolean {
     return this.set.isComplete;
   }

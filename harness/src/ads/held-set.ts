@@ -1,5 +1,5 @@
-// What incremental pods hold. Pods that get the same responses share it with all that is computed of it, so that a
-// thousand of them in one process are no bottleneck.
+// The set of resources that incremental pods hold. Pods that get the same responses share it with all that is computed
+// of it, so that a thousand of them in one process are no bottleneck.
 import { createHash } from "node:crypto";
 
 import { fromBinary, toBinary, create } from "@bufbuild/protobuf";
@@ -15,7 +15,7 @@ import { setVersion } from "@weir/proto/grpc/set-version";
 /** A response without its nonce, decoded once for all pods that get it. */
 export interface SharedResponse {
   readonly response: Omit<DeltaDiscoveryResponse, "nonce">;
-  /** What a pod holds that ACKs it. */
+  /** The set that a pod holds once it has ACKed the response. */
   readonly after: HeldSet;
 }
 
@@ -28,7 +28,7 @@ export class HeldSet {
   readonly #responses = new Map<string, Pick<WeakRef<SharedResponse>, "deref">>();
   /** The response after which this is held. */
   #cause: SharedResponse | undefined;
-  /** Whether pods have had everything once. */
+  /** True if this set, or one before it, was complete. */
   #isStarted = false;
   #version: string | undefined;
   #request: Uint8Array | undefined;
@@ -44,7 +44,7 @@ export class HeldSet {
     return this.#version;
   }
 
-  /** Whether it is all that a pod should hold, as the last response says. */
+  /** True if it is all that a pod should hold, as the last response says. */
   get isComplete(): boolean {
     return this.version === this.#cause?.response.systemVersionInfo;
   }

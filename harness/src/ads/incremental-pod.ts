@@ -34,7 +34,7 @@ export class IncrementalPod {
     this.#pod = this.#open();
   }
 
-  /** What it has. */
+  /** The configurations that it has ACKed. */
   get configs(): readonly RateLimitConfig[] {
     return [...this.#pod.resources.values()].map(({ resource }) => fromBinary(RateLimitConfigSchema, resource!.value));
   }

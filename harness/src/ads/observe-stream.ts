@@ -15,7 +15,7 @@ import { createMessageReader } from "./message-reader.ts";
 
 /** The stream. */
 export class ObserveStream {
-  /** What the control plane wants, in the order in which it came. */
+  /** Responses with the counts that the control plane wants, in the order of arrival. */
   readonly wanted: ObserveResponse[] = [];
   /** The status, when it has ended. */
   readonly ended: Promise<{ readonly code: number; readonly details: string }>;

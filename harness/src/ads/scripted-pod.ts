@@ -125,7 +125,7 @@ export class ScriptedPod extends PodEnd {
     return this.#isClosed ? 0 : this.ports[this.losses % this.ports.length]!;
   }
 
-  /** What it has: the last response that its script ACKed. */
+  /** The configurations that it has: those of the last response that its script ACKed. */
   get configs(): readonly RateLimitConfig[] {
     return this.acked.slice(-1).flatMap(configsIn);
   }

@@ -14,7 +14,7 @@ export const RATE_LIMIT = "envoy.filters.http.ratelimit";
 /** For connections and decisions: Envoy's default for the latter, 20 ms, is too short on a busy machine. */
 const LONG_TIMEOUT = "20s";
 
-/** What a listener does with requests. */
+/** Routes and filters of a listener. */
 export interface ListenerOptions {
   readonly virtualHosts: readonly Fields[];
   /** Filters before the router. */

@@ -6,12 +6,12 @@ import { cluster, EXTENSIONS, listener, socketAddress } from "./envoy-config.ts"
 /** After which another upstream is tried: the address of a pod that is gone does not answer. */
 const CONNECT_TIMEOUT = "2s";
 
-/** Where a host leads. */
+/** A host, and the upstreams that it leads to. */
 export interface IngressHost {
   readonly host: string;
   /** `address:port` of each upstream; they take turns. */
   readonly upstreams: readonly string[];
-  /** What replaces the slash at the start of paths. */
+  /** Text that replaces the slash at the start of paths. */
   readonly prefix?: string;
 }
 

@@ -28,7 +28,7 @@ export function policyPodOf(pod: Mapping, namespace = fieldsOf(pod["metadata"])[
   };
 }
 
-/** Whether the policies of a cluster admit a connection of the client to a port of the pod. */
+/** Returns true if the policies of a cluster admit a connection of the client to a port of the pod. */
 export function isAdmitted(policies: readonly Mapping[], client: PolicyClient, pod: PolicyPod, port: number): boolean {
   const selecting = policies.filter((policy) => {
     const { podSelector, policyTypes = ["Ingress"] } = fieldsOf(policy["spec"]);
@@ -83,7 +83,7 @@ function isInBlock({ cidr, except }: Mapping, address: string): boolean {
   return contains(cidr) && !((except ?? []) as readonly unknown[]).some(contains);
 }
 
-/** Whether a label selector selects labels; an empty one selects all. */
+/** Returns true if a label selector selects the labels; an empty one selects all. */
 function isSelected(selector: unknown, labels: Mapping): boolean {
   const { matchLabels, matchExpressions } = fieldsOf(selector);
   return (

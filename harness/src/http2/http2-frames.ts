@@ -1,7 +1,7 @@
 // The bytes of an HTTP/2 client, sound or not, and a reader of frames: for unit tests, attacks, fuzzers
 // and load generators. It shares no code with the server that they test.
 
-/** What a client sends first on a connection (RFC 9113, section 3.4). */
+/** First bytes that a client sends on a connection (RFC 9113, section 3.4). */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /** Bytes of a frame header (RFC 9113, section 4.1). */
@@ -69,7 +69,7 @@ export function grpcMessage(message: Uint8Array | string, flag = 0): Buffer {
   return Buffer.concat([Buffer.from([flag]), uint32(bytes.length), bytes]);
 }
 
-/** What a frame reader reports. The payload is a view that is valid during the call only. */
+/** Receives each frame of a frame reader. The payload is a view that is valid during the call only. */
 export type FrameListener = (type: number, flags: number, streamId: number, payload: Buffer) => void;
 
 /** Cuts a stream of bytes into frames. */

@@ -20,7 +20,7 @@ const SETTINGS_MAX_CONCURRENT_STREAMS = 3;
 /** Writes one header block into `target` from `offset` on and returns the offset after its last byte. */
 export type WriteBlock = (target: Buffer, offset: number) => number;
 
-/** What a test does with the session. */
+/** Settings of the session, and callbacks of the test. */
 export interface PeerOptions {
   /** The SETTINGS_HEADER_TABLE_SIZE that nghttp2's encoder receives. */
   readonly tableBytes: number;

@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 60_000;
 /** Time between two attempts to be taken, in milliseconds. */
 const RETRY_MS = 5;
 
-/** Where a listener listens. */
+/** The address of a listener. */
 export type WireAddress =
   | { readonly kind: "tcp"; readonly port: number }
   | { readonly kind: "unix"; readonly path: string }

@@ -44,12 +44,12 @@ export function readAudit(folder: string): readonly AuditedRequest[] {
   return requests.toSorted((one, other) => one.receivedMs - other.receivedMs);
 }
 
-/** Whether it asks for a change, other than of a Lease. */
+/** Returns true if the request asks for a change, other than of a Lease. */
 export function isWrite({ verb, resource }: AuditedRequest): boolean {
   return WRITE_VERBS.has(verb) && resource !== "leases";
 }
 
-/** What is read of an event (audit.k8s.io/v1). */
+/** The fields that are read of an event (audit.k8s.io/v1). */
 interface AuditEvent {
   readonly user: { readonly username: string };
   readonly verb: string;

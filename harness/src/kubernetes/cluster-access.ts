@@ -46,7 +46,7 @@ export class ClusterAccess implements ClusterPlace {
    * when kubectl fails.
    */
   async kubectl(args: readonly string[], input?: string): Promise<ProgramResult> {
-    // What it keeps of an API server is kept by port, which another cluster may have had before.
+    // kubectl caches data of an API server under its port, which another cluster may have had before.
     const own = ["--kubeconfig", this.kubeconfigPath, "--cache-dir", join(this.folder, "kubectl-cache")];
     return await runToEnd(this.kubectlPath, [...own, ...args], input);
   }

@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 
-/** Where a cluster is; plain data, so that one process can pass it to another. */
+/** URL, credentials and folders of a cluster; plain data, so that one process can pass it to another. */
 export interface ClusterPlace {
   /** The API server, such as https://127.0.0.1:41234. */
   readonly url: string;
@@ -15,7 +15,7 @@ export interface ClusterPlace {
   readonly caPem: string;
   /** Bearer token of a user who may do everything. */
   readonly adminToken: string;
-  /** Where its files are; tests may put files of their own there. */
+  /** Folder of its files; tests may put files of their own there. */
   readonly folder: string;
   /** Folder of the programs of Kubernetes. */
   readonly programs: string;

@@ -1,5 +1,5 @@
-// What makes objects act in a cluster of tests: kube-controller-manager, kube-scheduler, and kwok,
-// which plays nodes.
+// The programs that make objects act in a cluster of tests: kube-controller-manager, kube-scheduler,
+// and kwok, which plays nodes.
 import { join } from "node:path";
 
 import { reservePorts } from "../processes/reserve-ports.ts";
@@ -8,7 +8,7 @@ import { ServerProcess } from "../processes/server-process.ts";
 /** Nodes that kwok plays. */
 const NODE_COUNT = 2;
 
-/** Where the programs are, and what they start with. */
+/** Folders of the programs, and of the files that they start with. */
 export interface ControllerParts {
   /** Folder of the built programs. */
   readonly programs: string;

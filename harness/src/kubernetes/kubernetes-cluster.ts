@@ -31,7 +31,7 @@ const BUILD_TIMEOUT_MS = 40 * 60_000;
 /** Versions of the API server and controllers that `make soak` builds, as folders of harness/kubernetes. */
 export const OTHER_VERSIONS = ["1.31", "1.34"] as const;
 
-/** What a cluster has beyond etcd and an API server. */
+/** Options of a cluster, which by default is etcd and an API server. */
 export interface ClusterOptions {
   /** The version of the API server and controllers when it is not that of all other tests. */
   readonly version?: (typeof OTHER_VERSIONS)[number];
@@ -42,7 +42,7 @@ export interface ClusterOptions {
    * pods that become ready. 0.6 GB of memory in all.
    */
   readonly full?: boolean;
-  /** Where a real node finds the API server; without it kwok plays the nodes of a full cluster. */
+  /** Addresses at which a real node finds the API server; without them kwok plays the nodes of a full cluster. */
   readonly node?: { readonly host: string; readonly apiService: string; readonly serviceRange: string };
 }
 
@@ -169,8 +169,8 @@ export class KubernetesCluster extends ClusterAccess {
 }
 
 /**
- * What a cluster is made of. The script prints the folder of the programs, which are built on the first
- * call on a machine and kept in the cache folder; fails with what the build said.
+ * Prepares the programs, ports and files of a cluster. The script prints the folder of the programs, which
+ * are built on the first call on a machine and kept in the cache folder; fails with what the build said.
  */
 async function prepare({ node, version }: ClusterOptions) {
   const script = join(import.meta.dirname, "../../kubernetes/build.sh");

@@ -32,7 +32,7 @@ export interface StalePod {
   readonly status: string;
 }
 
-/** What pods answered. */
+/** Numbers of edits and of answers of pods, and the stale pods. */
 export interface EditReport {
   edits: number;
   answers: number;

@@ -32,8 +32,8 @@ const FAULT_FILTER = { failure_mode_deny: false, timeout: "10s" };
 const FAULT_COMMAND_TIMEOUT = "4s";
 
 /**
- * What a fault may cost: nothing; decisions, so that Envoy's `failure_mode_deny: false` allows requests; or also the
- * counters, which begin anew.
+ * Most that a fault may cost: nothing; decisions, so that Envoy's `failure_mode_deny: false` allows requests; or also
+ * the counters, which begin anew.
  */
 export type Cost = "nothing" | "decisions" | "counters";
 

@@ -174,7 +174,7 @@ export function longFaults(product: Product, cluster: KubernetesCluster, awayMs:
   ];
 }
 
-/** What happens to pods and streams while limits are edited; none of it may make an edit Ready too early. */
+/** Disturbances of pods and streams while limits are edited; none of them may make an edit Ready too early. */
 export function disturbances(product: Product): readonly Disturbance[] {
   const { node } = product;
   const restart = async (namespace: string, name: string): Promise<void> => {

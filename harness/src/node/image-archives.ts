@@ -29,7 +29,7 @@ const KEY_LENGTH = 16;
 /** Workspaces that ship. */
 const SHIPPED = "{proto,limits,crds,common,http2,kubernetes,certificates,control-plane,operator,ratelimit,account,cli}";
 
-/** What the images of the Dockerfile are made of, below the root of the repository. */
+/** Patterns of the files that the images of the Dockerfile are made of, below the root of the repository. */
 const CONTENT = [
   ...["dist/**/*.js", "bin/*", "package.json"].map((pattern) => `${SHIPPED}/${pattern}`),
   ...["package-lock.json", "Dockerfile", "tools/images/*.ts", "tools/images/weir-health"],

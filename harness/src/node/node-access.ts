@@ -29,7 +29,7 @@ const RESTART_MAX_MS = 330_000;
 /** Label that the charts give to the pods of a program. */
 const NAME_LABEL = "app.kubernetes.io/name";
 
-/** Where a node is; plain data, so that one process can pass it to another. */
+/** Cluster, addresses, folder and cgroup of a node; plain data, so that one process can pass it to another. */
 export interface NodePlace {
   readonly cluster: ClusterPlace;
   readonly addresses: NodeAddresses;

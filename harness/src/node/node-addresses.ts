@@ -19,7 +19,7 @@ interface FamilyAddresses {
   readonly linkBits: 24 | 64;
   /** The whole block, for the route of the machine. */
   readonly block: string;
-  /** Where programs of the machine, such as tests, are reached by pods. */
+  /** Address at which pods reach programs of the machine, such as tests. */
   readonly host: string;
   readonly node: string;
   readonly podRange: string;

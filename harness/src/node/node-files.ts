@@ -1,5 +1,5 @@
-// What the programs of a node start with: the configurations of containerd, its network plugins, kubelet and kube-proxy, and
-// the manifest of CoreDNS.
+// Writes the files that the programs of a node start with: the configurations of containerd, its network plugins,
+// kubelet and kube-proxy, and the manifest of CoreDNS.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -12,7 +12,7 @@ export const PAUSE_IMAGE = "localhost/pause:1";
 /** Image of the DNS server. */
 export const COREDNS_IMAGE = "localhost/coredns:1";
 
-/** Where Debian's package of network plugins has them. */
+/** Folder in which Debian's package installs the network plugins. */
 const CNI_PLUGINS = "/usr/lib/cni";
 
 /** Writes the files; JSON is YAML, too. */

@@ -7,7 +7,7 @@ import { toolsFolder } from "../processes/tools.ts";
 import { programImage } from "./image-archives.ts";
 import type { NodeAccess, NodePod } from "./node-access.ts";
 
-/** Where a pod has its files. */
+/** Folder in which a pod has its files. */
 export const FILES_PATH = "/files";
 
 /** Longest wait for a pod to be ready, in milliseconds, on a busy machine. */

@@ -44,7 +44,7 @@ const WAIT_TIMEOUT = "--timeout=100s";
 /** Fields of the backend of the RateLimitService, for a Redis that is not a single one. */
 export type RedisBackend = Readonly<Record<string, unknown>>;
 
-/** What may differ. */
+/** Options of {@link startProduct}. */
 export interface ProductOptions {
   /** By default a Redis of this fixture. */
   readonly redis?: RedisBackend;
@@ -230,7 +230,7 @@ export function podsCluster(dnsAddress: string, service: string, fields: Fields)
   };
 }
 
-/** Where the HTTP listener of a pod is. */
+/** URL of the HTTP listener of a pod. */
 export function podUrl({ address }: NodePod): string {
   return `http://${address}:8080`;
 }

@@ -9,7 +9,7 @@ import { selectedConfiguration } from "./prometheus-operator.ts";
 /** Namespace of Prometheus. */
 export const MONITORING_NAMESPACE = "monitoring";
 
-/** Where Prometheus listens. */
+/** Port of Prometheus. */
 const PORT = 9090;
 
 /** Operator, control plane, data plane and account service. */

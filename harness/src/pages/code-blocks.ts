@@ -35,12 +35,12 @@ const FENCE = /^(?<indent>\s*)(?<ticks>`{3,}|~{3,})(?<language>[^`]*)$/;
 const PAGE_RUN_BY = /^<!-- all (?<language>[a-z]+) blocks run by: (?<test>.+) -->$/m;
 const COMMENT = /^\s*<!-- (?<text>.*) -->$/;
 
-/** Whether a reader would paste the block into a shell. */
+/** Returns true if a reader would paste the block into a shell. */
 export function hasCommands({ language }: CodeBlock): boolean {
   return COMMAND_LANGUAGES.has(language);
 }
 
-/** Whether the block is YAML or JSON. */
+/** Returns true if the block is YAML or JSON. */
 export function hasData({ language }: CodeBlock): boolean {
   return DATA_LANGUAGES.has(language);
 }
@@ -76,7 +76,7 @@ export function textsOf(language: string, page: string, text: string): readonly 
   return findCodeBlocks(page, text).flatMap((block) => (block.language === language ? [block.text] : []));
 }
 
-/** Whether a directive says how its block is tested. */
+/** Returns true if a directive says how its block is tested. */
 export function saysHow({ kind }: Directive): boolean {
   return kind !== "before" && kind !== "file";
 }

@@ -46,7 +46,7 @@ export function gatewayRateLimitConfigs(): ReadonlyMap<string, readonly unknown[
   return new Map(files.map((file) => [file, readConfigs(join(folder, file))]));
 }
 
-/** What Envoy Gateway's tests expect it to send to proxies, of one case. */
+/** The resources that Envoy Gateway's tests expect it to send to proxies, of one case. */
 export function gatewayResources(name: string): GatewayResources & { readonly clusters: readonly YamlObject[] } {
   const read = (kind: string): YamlObject[] => {
     const text = readFileSync(cachePath(GATEWAY_FOLDER, `xds-ir/${name}.${kind}.yaml`), "utf8");

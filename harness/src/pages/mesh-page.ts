@@ -109,7 +109,7 @@ interface JsonPatch {
   readonly operation: { readonly op: string; readonly path: string; readonly value: YamlObject };
 }
 
-/** What Envoy Gateway sends to its proxies, with the names of fields as in JSON patches. */
+/** The listener and routes that Envoy Gateway sends to its proxies, with the names of fields as in JSON patches. */
 export interface GatewayResources {
   readonly listener: YamlObject;
   readonly routes: YamlObject;

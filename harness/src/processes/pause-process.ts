@@ -25,10 +25,7 @@ export async function pauseProcess(pid: number | undefined): Promise<void> {
   }
 }
 
-/**
- * Whether every thread is in the state T, which follows the name in brackets
- * (proc_pid_stat(5)).
- */
+/** Returns true if every thread is in the state T, which follows the name in brackets (proc_pid_stat(5)). */
 function standsStill(pid: number): boolean {
   try {
     return readdirSync(`/proc/${pid}/task`).every((thread) =>

@@ -19,10 +19,7 @@ export function commandOf(pid: number): string {
   }
 }
 
-/**
- * Whether the process still runs. A zombie, which ended and was not waited for, does
- * not.
- */
+/** Returns true if the process still runs. A zombie, which ended and was not waited for, does not. */
 export function isRunning(pid: number): boolean {
   const state = readStat(pid)?.state;
   return state !== undefined && state !== "Z" && state !== "X";

@@ -10,7 +10,7 @@ import { pauseProcess } from "./pause-process.ts";
 /** Most characters of a log that a failure shows. */
 const LOG_TAIL_LENGTH = 2_000;
 
-/** What to run. */
+/** The program to run, and the file of its log. */
 export interface ServerProcessOptions {
   /** Its name in failures. */
   readonly name: string;
@@ -18,7 +18,7 @@ export interface ServerProcessOptions {
   readonly args: readonly string[];
   /** File that its output is appended to. */
   readonly logPath: string;
-  /** Whether it leads a process group of its own, which a Ctrl-C at the terminal does not reach. */
+  /** True if it leads a process group of its own, which a Ctrl-C at the terminal does not reach. */
   readonly isGroupLeader?: boolean;
 }
 

@@ -10,9 +10,9 @@ import { machine } from "./tools.ts";
 
 /** How to start a program. */
 interface ProgramOptions extends ProcessOptions {
-  /** Whether it leads a process group, which gets its signals and ends with it; otherwise it is alone. */
+  /** True if it leads a process group, which gets its signals and ends with it; otherwise it is alone. */
   readonly isGroup?: boolean;
-  /** Whether the test writes to its standard input, which is otherwise empty. */
+  /** True if the test writes to its standard input, which is otherwise empty. */
   readonly hasInput?: boolean;
 }
 
@@ -60,12 +60,12 @@ export class Program extends ProcessGroup {
       child[to]!.setEncoding("utf8").on("data", (text: string) => this.#written.push({ to, text }));
   }
 
-  /** What it has written to standard output. */
+  /** Text that it has written to standard output. */
   output(): string {
     return this.#textOf("stdout");
   }
 
-  /** What it has written to standard error. */
+  /** Text that it has written to standard error. */
   errors(): string {
     return this.#textOf("stderr");
   }

@@ -1,4 +1,4 @@
-// Where the programs are that tools/test/test-setup.ts installs and builds.
+// Paths of the programs that tools/test/test-setup.ts installs and builds.
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";

@@ -49,7 +49,7 @@ export async function writeCertificates(folder: string, names: readonly string[]
   };
 }
 
-/** What the client shows and trusts, as options of node:tls. */
+/** The certificate that the client shows, with its key, and the one that it trusts, as options of node:tls. */
 export function clientMaterial(files: CertificateFiles): Readonly<Record<"ca" | "cert" | "key", Buffer>> {
   return { ca: readFileSync(files.ca), cert: readFileSync(files.clientCert), key: readFileSync(files.clientKey) };
 }

@@ -27,7 +27,7 @@ interface ServerEvent {
   readonly error?: string;
 }
 
-/** Where the server listens and whom it trusts. */
+/** Address of the server, its certificate, and the authority of the clients that it trusts. */
 export interface GoControlPlaneOptions {
   /** Default: 127.0.0.1. */
   readonly host?: string;
@@ -70,7 +70,7 @@ export class GoControlPlane {
     return this.events.find(({ event }) => event === "listening")?.port ?? 0;
   }
 
-  /** What the clients asked, in the order of arrival. */
+  /** Requests of the clients, in the order of arrival. */
   get asked(): readonly ServerEvent[] {
     return this.events.filter(({ event }) => event === "asked");
   }

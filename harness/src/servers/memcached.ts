@@ -5,7 +5,7 @@ import { type StoreOptions, HOST, StoreServer } from "./store-server.ts";
 
 /** How to start a memcached. */
 export interface MemcachedOptions extends StoreOptions {
-  /** Where it listens; by default on a port. */
+  /** Kind of its listener; by default a port. */
   readonly listensOn?: "port" | "socket";
 }
 

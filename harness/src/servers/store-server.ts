@@ -1,4 +1,4 @@
-// What the counter stores of tests have in common: a process with a port or a unix socket.
+// The common part of the counter stores of tests: a process with a port or a unix socket.
 import { once } from "node:events";
 import { connect, type NetConnectOpts } from "node:net";
 import { rmSync } from "node:fs";
@@ -10,7 +10,7 @@ import { makeTemporaryFolder } from "../processes/temporary-folder.ts";
 /** Every server of tests listens on this address. */
 export const HOST = "127.0.0.1";
 
-/** What may differ between stores of one kind. */
+/** Options that may differ between stores of one kind. */
 export interface StoreOptions {
   /** Further flags of its command line. */
   readonly flags?: readonly string[];
@@ -26,15 +26,15 @@ export interface StoreOptions {
   readonly programPath?: string;
 }
 
-/** Where a store listens. */
+/** Address and folder of a store. */
 interface StorePlace {
   readonly host: string;
   readonly port: number;
   readonly socketPath: string;
-  /** Where it accepts connections when it is ready. */
+  /** Kind of the listener that accepts connections when it is ready. */
   readonly listensOn: "port" | "socket";
   readonly folder: string;
-  /** Whether the folder was made for it. */
+  /** True if the folder was made for it. */
   readonly ownsFolder: boolean;
 }
 
@@ -48,7 +48,7 @@ export class StoreServer extends ServerProcess {
   readonly socketPath: string;
   /** Of its files. */
   readonly folder: string;
-  /** Where clients connect. */
+  /** Address that clients connect to. */
   readonly target: NetConnectOpts;
   readonly #ownsFolder: boolean;
 

@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 
-/** What it answers by default. */
+/** Its default answer. */
 const HELLO = { body: "hello\n", type: "text/plain" };
 
 /** Starts an upstream on a free port. */

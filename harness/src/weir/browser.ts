@@ -3,7 +3,7 @@ import { createHash, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
-/** Where Debian puts it. */
+/** Path of Debian's Chromium. */
 const PROGRAM = "/usr/bin/chromium";
 
 /** Longest wait for its start, in milliseconds, on a busy machine. */

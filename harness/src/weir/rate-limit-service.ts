@@ -44,13 +44,13 @@ export interface Answer {
   readonly metadata: JsonObject;
 }
 
-/** What may differ from the usual start. */
+/** Differences from the usual start. */
 export interface ServiceOptions {
   /** Words in front of the command line. */
   readonly prefix?: readonly string[];
   /** Runs the built program instead of the sources. */
   readonly isBuilt?: boolean;
-  /** What the client needs when gRPC is not plaintext. */
+  /** Credentials that the client needs when gRPC is not plaintext. */
   readonly credentials?: ChannelCredentials;
   /** The unix socket of gRPC; by default a port. */
   readonly grpcSocket?: string;

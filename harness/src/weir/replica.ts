@@ -54,7 +54,7 @@ export function makeCertificates(folder: string, ...names: readonly string[]): P
   return ensureCertificates(join(folder, "certificates"), { hostNames, now: new Date() });
 }
 
-/** What replicas share, and the ports of this one; free ones by default. */
+/** The files that replicas share, and the ports of this one; free ones by default. */
 export interface ReplicaPlace {
   readonly certificates: ReplicaCertificates;
   /** Folder of the manifests. */
@@ -93,7 +93,7 @@ export class Replica {
     return this.ports.ads;
   }
 
-  /** What the local stack shows of its rollout. */
+  /** Its rollout, as the local stack shows it. */
   async status(): Promise<RolloutState> {
     return readRolloutState(await this.rollout());
   }

@@ -14,7 +14,7 @@ const LOAD_PERIOD_MS = 10;
 /** Requests of a lane that may be waiting; more are not sent, so that a standstill does not become a burst. */
 const WAITING_MAX = 200;
 
-/** Where a user sends requests. */
+/** A user, and the URL that its requests are sent to. */
 export interface Target {
   readonly url: string;
   /** The header `x-user`. */
@@ -42,7 +42,7 @@ export interface Pace {
   readonly waitingMax?: number;
 }
 
-/** What was lost. */
+/** Numbers of requests, and of those without a right answer. */
 export interface Losses {
   readonly requests: number;
   /** No answer, or one that is no decision. */
@@ -98,7 +98,7 @@ export class Traffic {
     await eventually("more answers", enough, timeoutMs);
   }
 
-  /** What was lost since the last call. */
+  /** Returns the losses since the last call. */
   take(): Losses {
     const losses = this.#losses;
     this.#losses = nothingLost();

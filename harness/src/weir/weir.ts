@@ -61,7 +61,7 @@ export function saveManifest(folder: string, file: string, text: string): void {
   renameSync(`${path}.new`, path);
 }
 
-/** What a Weir is started with. */
+/** Options of {@link startWeir}. */
 export interface WeirOptions {
   /** Texts of manifests by file name, in the folder that the control plane serves. */
   readonly manifests?: Readonly<Record<string, string>>;
@@ -93,7 +93,7 @@ export async function startWeir(
 /** A place whose ports are known. */
 type WeirPlace = ReplicaPlace & Required<Pick<ReplicaPlace, "ports">>;
 
-/** What runs. */
+/** A running control plane, with the pods that the test starts. */
 export class Weir {
   /** The control plane that was started last. */
   controlPlane: Replica;

@@ -30,11 +30,11 @@ export interface CellLimit {
   readonly calendar: CalendarWindows | undefined;
 }
 
-/** What the cells of a rule have in common. */
+/** Properties that the cells of a rule have in common. */
 export interface CellRule {
   /** 1 to 8. A call passes when its hits fit in all of them; else they are added to none, or to all. */
   readonly limits: readonly CellLimit[];
-  /** Whether the hits of calls that do not pass are added, too; only then can hits be given back. */
+  /** True if the hits of calls that do not pass are added, too; only then can hits be given back. */
   readonly countsRejected: boolean;
   /** How long a cell takes to become whole when all its limits are used up, without debts. */
   readonly wholeMs: number;
@@ -101,7 +101,7 @@ export function roomIn(
   return capacity - before * ((windowMs - elapsed) / windowMs) - hits;
 }
 
-/** Whether so many hits fit into the room, or one when they only ask. */
+/** Returns true if so many hits fit into the room, or one when they only ask. */
 export function fits(room: number, hits: number): boolean {
   return hits > 0 ? room + TOLERANCE >= hits : room >= 1 - TOLERANCE;
 }

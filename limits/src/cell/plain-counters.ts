@@ -24,7 +24,7 @@ export interface LimitCounters {
   readonly lifetimeSeconds: number;
 }
 
-/** What the counters of a limit hold, without the hits of the call. */
+/** The hits in the counters of a limit, without those of the call. */
 export interface LimitCounts {
   readonly hits: number;
   /** Of the window before. */

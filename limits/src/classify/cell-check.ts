@@ -19,7 +19,7 @@ import { OK, OVER_LIMIT } from "./status.ts";
 export class CellCheck extends LimitedCheck implements CellPart {
   nowMs: number;
   #state: CellState = [];
-  /** Whether the store let the call pass. */
+  /** True if the call passes: the result of the store, but for refunds and hits that were not added. */
   #passes = true;
   #isExact = true;
   /** The limit of the answer. */
@@ -28,7 +28,7 @@ export class CellCheck extends LimitedCheck implements CellPart {
   constructor(match: CountedMatch, cell: CellRule, key: string, nowMs: number, hits: number) {
     super(match, key, Math.floor(nowMs / 1000), hits);
     this.nowMs = nowMs;
-    // Where rejected hits do not count, a refund could give back what was never taken.
+    // If rejected hits do not count, a refund could give back what was never taken.
     if (hits < 0 && !cell.countsRejected) this.addend = 0;
     this.#chosen = cell.limits[0]?.limit ?? match.rule.limit;
   }
@@ -56,7 +56,7 @@ export class CellCheck extends LimitedCheck implements CellPart {
     if (this.addend === 0 && this.hits > 0) this.#passes = !this.wouldBeOver();
   }
 
-  /** Whether the hits of the call do not fit into the state that was read. */
+  /** Returns true if the hits of the call do not fit into the state that was read. */
   override wouldBeOver(): boolean {
     return this.rule.limits.some((limit, index) => !fits(roomIn(limit, this.#state, index, this.nowMs), this.hits));
   }
@@ -127,7 +127,7 @@ export class CellCheck extends LimitedCheck implements CellPart {
       if (used > threshold) counts.nearLimit += before >= threshold ? hits : used - threshold;
       return;
     }
-    // What counts although it is rejected may begin below the limit.
+    // Hits that count although they are rejected may begin below the limit.
     const isStraddling = how.isCounted && before < capacity;
     const over = isStraddling ? used - capacity : hits;
     counts.overLimit += over;

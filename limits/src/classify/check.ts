@@ -68,7 +68,7 @@ export class UnlimitedCheck implements DescriptorStatus {
 }
 
 /**
- * What a status is based on: the count of the store, the local cache, or the failure mode because
+ * The basis of a status: the count of the store, the local cache, or the failure mode because
  * the store failed.
  */
 export type DecidedBy = "count" | "local cache" | "failure mode";

@@ -1,4 +1,4 @@
-// Where hits begin to be near a limit.
+// The number of hits above which they are near a limit.
 
 /**
  * Hits above this number are near the limit. Single precision, as in envoyproxy/ratelimit: both must

@@ -31,13 +31,13 @@ const BIDI_CONTROL = /\p{Bidi_Control}/gu;
 const INVISIBLE =
   /\p{RGI_Emoji}|(?<=[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}])[\u200c\u200d]|(?<found>[\p{Default_Ignorable_Code_Point}--\p{Bidi_Control}])/gv;
 
-/** What may be a form of an ASCII letter, digit or space: the blocks with such forms. */
+/** Characters that may be a form of an ASCII letter, digit or space: those of the blocks with such forms. */
 const FORM =
   /[[\p{Letter}\p{Nd}\p{Zs}]&&[\u00a0\u017f\u2000-\u205f\u2100-\u214f\uff10-\uff5a\u{1d400}-\u{1d6a3}\u{1d7ce}-\u{1d7ff}\u{1ccf0}-\u{1ccf9}\u{1fbf0}-\u{1fbf9}]]/gv;
 
 /**
- * What is perhaps not meant with the characters of a text: each reason, with the first code points
- * and their places from 1. Stops at what it names, so that a long text costs little.
+ * Finds characters of a text that are perhaps not meant: returns each reason, with the first code
+ * points and their places from 1. Stops at what it names, so that a long text costs little.
  */
 export function deceptiveCharacters(text: string): readonly string[] {
   if (ASCII.test(text)) return [];
@@ -66,7 +66,7 @@ function placesOf(
     .toArray();
 }
 
-/** Whether the character is a form of one of ASCII, such as a full-width or mathematical letter. */
+/** Returns true if the character is a form of one of ASCII, such as a full-width or mathematical letter. */
 function isFormOfAscii(character: string): boolean {
   const form = character.normalize("NFKC");
   return form.length === 1 && ASCII.test(form);

@@ -118,7 +118,7 @@ describe("readYamlDocuments() on places", () => {
     { path: ["a", 0, "w", "missing"], what: "value", place: "3:5" }, // The key of what lacks it.
     { path: ["a", 0, "missing", "more"], what: "value", place: "2:5" },
     { path: ["a", 7], what: "value", place: "1:1" },
-    { path: ["a", 2, "k"], what: "value", place: "4:12" }, // Where the anchor stands.
+    { path: ["a", 2, "k"], what: "value", place: "4:12" }, // The place in the anchored map.
     { path: ["m", "k"], what: "value", place: "4:12" },
   ] as const)("finds the $what of $path at $place", ({ path, what, place }) => {
     const at = document?.locate(path, what);

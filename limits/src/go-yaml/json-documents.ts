@@ -24,8 +24,8 @@ export const TEXT_MAX_BYTES = 1024 * 1024;
 const ALIASED_NODES_MAX = 100_000;
 
 /**
- * What begins a text whose first content is a directive, up to that. kubectl parts the directive
- * from its document and refuses it; after `...` it passes over it.
+ * The beginning of a text whose first content is a directive, up to that. kubectl parts the
+ * directive from its document and refuses it; after `...` it passes over it.
  */
 const BEFORE_DIRECTIVE = /^\ufeff?(?:[ \t]*(?:#[^\n]*)?\n|[ \t]*\r\n)*(?=%)/;
 
@@ -38,7 +38,7 @@ export type PlainValue =
 
 /** One document of a text. */
 export interface YamlDocument {
-  /** Where its content begins. */
+  /** The place where its content begins. */
   readonly start: SourceLocation;
   /** undefined when the text could not be understood; null for an empty document. */
   readonly value: PlainValue | undefined;
@@ -102,7 +102,7 @@ function jsonDocument({ start, root, problems, isSyntaxBroken }: ParsedDocument)
 /** Converts a tree to JSON values. */
 class JsonConverter {
   readonly problems: YamlProblem[] = [];
-  /** What maps and lists have become: an alias is the same object again. */
+  /** The converted maps and lists, by their nodes: an alias is the same object again. */
   readonly #values = new Map<YamlNode, PlainValue>();
 
   valueOf(node: YamlNode): PlainValue {

@@ -21,7 +21,7 @@ const ESCAPED_SURROGATE = /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/;
 export interface NodeBuilderDeps {
   /** The text of the document. */
   readonly text: string;
-  /** Whether it is JSON, in which two escapes may encode one character outside the basic plane. */
+  /** True if it is JSON, in which two escapes may encode one character outside the basic plane. */
   readonly isJson: boolean;
   /** Most values that aliases may add to the document. */
   readonly aliasedNodesMax: number;
@@ -37,7 +37,7 @@ class BuildAborted extends Error {}
 /** Builds the tree of one document. */
 export class NodeBuilder {
   readonly #deps: NodeBuilderDeps;
-  /** What each anchor names at this point of the text; undefined while that node is being built. */
+  /** The node that each anchor names at this point of the text; undefined while that node is being built. */
   readonly #anchors = new Map<string, YamlNode | undefined>();
   /** Values and levels of each anchored map and list, itself and everything behind aliases included. */
   readonly #sizes = new Map<YamlNode, { readonly nodes: number; readonly levels: number }>();

@@ -18,7 +18,7 @@ export interface SourceLocation {
   readonly column: number;
 }
 
-/** What is wrong in a text, and where. */
+/** A problem of a text, with its place. */
 export interface YamlProblem extends SourceLocation {
   readonly message: string;
 }
@@ -63,7 +63,7 @@ export interface YamlScalar {
   readonly at: SourceLocation;
 }
 
-/** Where a path leads. */
+/** The places that a path leads to. */
 export interface FoundLocation {
   /** Of the key that leads to the value; of an element of a list, the element itself. */
   readonly key: SourceLocation;
@@ -72,7 +72,7 @@ export interface FoundLocation {
   readonly isComplete: boolean;
 }
 
-/** Whether a node is a null. */
+/** Returns true if a node is a null. */
 export function isNull(node: YamlNode): boolean {
   return node.kind === "scalar" && node.meaning.type === "null";
 }

@@ -20,18 +20,18 @@ export interface ParseOptions {
   readonly documents: "first" | "all";
   /** Most values that aliases may add to one document. */
   readonly aliasedNodesMax: number;
-  /** Whether the text is JSON: its escapes differ from those of YAML. */
+  /** True if the text is JSON: its escapes differ from those of YAML. */
   readonly isJson: boolean;
 }
 
 export interface ParsedDocument {
-  /** Where its content begins. */
+  /** The place where its content begins. */
   readonly start: SourceLocation;
   /** undefined when the document is empty or could not be understood, and then it has a problem. */
   readonly root: YamlNode | undefined;
   /** In the order in which they were found. */
   readonly problems: readonly YamlProblem[];
-  /** Whether the problem is one of the syntax; the others are about what the text says, or its size. */
+  /** True if the problem is one of the syntax; the others are about what the text says, or its size. */
   readonly isSyntaxBroken: boolean;
 }
 

@@ -13,7 +13,7 @@ const QUOTED_MAX = 10;
 /** Texts of a null that takes a structure away; `Null` and `NULL` leave an empty one, as in yaml.v2. */
 const REMOVING_NULLS: ReadonlySet<string> = new Set(["", "~", "null"]);
 
-/** What a decoding step is about. */
+/** The field of a decoding step, and the list for its problems. */
 export interface DecodeContext {
   /** Name of the field, for error texts; empty for the root. */
   readonly field: string;

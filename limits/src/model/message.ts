@@ -63,7 +63,7 @@ function modelOfDescriptor(message: RateLimitDescriptor): DescriptorModel {
   };
 }
 
-/** Whether it only makes pods refuse a rule whose list of limits they do not know. */
+/** Returns true if the policy only makes pods refuse a rule whose list of limits they do not know. */
 function isPlaceholder({ unit, extendedUnit }: RateLimitPolicy): boolean {
   return unit === EXTENDED_UNIT && extendedUnit === UNKNOWN_UNIT;
 }
@@ -101,7 +101,7 @@ function policyOfLimit(limit: RateLimitModel): MessageInitShape<typeof RateLimit
     : { ...limit, unit, replaces };
 }
 
-/** Whether a pod that knows only fixed windows of one unit would enforce another limit. */
+/** Returns true if a pod that knows only fixed windows of one unit would enforce another limit. */
 function isExtended({ unitMultiplier = 1, algorithm, countRejectedHits, timeZone }: RateLimitModel): boolean {
   return (
     unitMultiplier !== 1 ||

@@ -1,10 +1,10 @@
-// What rule files, messages and custom resources all become before they are validated and compiled.
-// Not validated yet: a model may break every rule of validate.ts.
+// The model that rule files, messages and custom resources all become before they are validated and
+// compiled. Not validated yet: a model may break every rule of validate.ts.
 import type { JsonObject } from "@bufbuild/protobuf";
 
 /** The rules of one domain. */
 export interface RateLimitConfigModel {
-  /** Where the rules come from: the prefix of error texts. */
+  /** Source of the rules: the prefix of error texts. */
   readonly name: string;
   readonly domain: string;
   readonly descriptors: readonly DescriptorModel[];
@@ -28,7 +28,7 @@ export interface DescriptorModel {
   readonly quotaMode: boolean;
   readonly valueToMetric: boolean;
   readonly shareThreshold: boolean;
-  /** Whether keys that count most show values of this level as texts; absent means not. */
+  /** True if keys that count most show values of this level as texts; absent means false. */
   readonly showValues?: boolean;
   readonly metadata?: JsonObject;
 }
@@ -48,7 +48,7 @@ export interface RateLimitModel {
   readonly algorithm?: string;
   /** Capacity of a token bucket in hits; absent means `requestsPerUnit`. */
   readonly burst?: number;
-  /** Whether the hits of calls that the limit rejects count; absent means only in fixed windows. */
+  /** True if the hits of calls that the limit rejects count; absent means only in a fixed window outside of lists. */
   readonly countRejectedHits?: boolean;
   /** IANA name of the time zone that windows of days, weeks, months and years begin in; absent means aligned to the epoch. */
   readonly timeZone?: string;
@@ -78,8 +78,8 @@ export function windowFieldsOf(limit: {
 }
 
 /**
- * What a rule is called among its siblings: `key` or `key_value`. Two rules of one level must not
- * share it.
+ * Returns the name of a rule among its siblings: `key` or `key_value`. Two rules of one level must
+ * not share it.
  */
 export function compositeKey(descriptor: { readonly key: string; readonly value: string }): string {
   return descriptor.value === "" ? descriptor.key : `${descriptor.key}_${descriptor.value}`;
@@ -88,7 +88,7 @@ export function compositeKey(descriptor: { readonly key: string; readonly value:
 /** Ways to count, as configurations write them. */
 export const ALGORITHMS = ["fixed_window", "sliding_window", "token_bucket"] as const;
 
-/** What counts where nothing is written. */
+/** The algorithm of limits that name none. */
 export const DEFAULT_ALGORITHM = ALGORITHMS[0];
 
 /** Most limits of a list. */
@@ -99,7 +99,7 @@ export function limitsOf({ rateLimit, rateLimits }: DescriptorModel): readonly R
   return rateLimits ?? (rateLimit === undefined ? [] : [rateLimit]);
 }
 
-/** Whether a plain count decides the limits of a rule: at most one, a fixed window, whose rejected hits count. */
+/** Returns true if a plain count decides a rule: at most one limit, a fixed window that counts rejected hits. */
 export function isPlainCount([limit, ...others]: readonly RateLimitModel[]): boolean {
   if (limit === undefined) return true;
   return (

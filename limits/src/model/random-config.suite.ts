@@ -22,7 +22,7 @@ const unit = fc.constantFrom(
   "fortnight",
 );
 
-/** What limits beyond fixed windows have; mostly absent. */
+/** The fields of limits beyond plain fixed windows; mostly absent. */
 const windowFields = fc.record(
   {
     unitMultiplier: fc.constantFrom(0, 1, 5, 120, 4_294_967_295),

@@ -31,7 +31,7 @@ beforeAll(() => {
   program = execFileSync("sh", [BUILD_SCRIPT, ORACLE], { encoding: "utf8" }).trim();
 }, TIMEOUT_MS);
 
-/** What yaml.v2 makes of each text. */
+/** The answers of yaml.v2, one for each text. */
 function goYaml(texts: readonly string[]): readonly Answer[] {
   const input = texts.map((text) => `${JSON.stringify(text)}\n`).join("");
   const output = execFileSync(program, { input, encoding: "utf8", maxBuffer: OUTPUT_MAX_BYTES });

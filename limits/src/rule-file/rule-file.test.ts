@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { parseRuleFile, parseRuleFileInSteps } from "./rule-file.ts";
 
-/** What a file is refused with: by the reader, or by the validator behind it. */
+/** The error with which a file is refused: by the reader, or by the validator behind it. */
 function refusalOf(
   text: string,
 ): { message: string; line: number | undefined; column: number | undefined } | undefined {

@@ -34,10 +34,10 @@ export interface RuleSet<Attachment> {
   dump(): string;
 }
 
-/** What a level inherits from the one above while it is compiled. */
+/** The values that a level inherits from the one above while it is compiled. */
 interface Parent {
   readonly path: string;
-  /** Whether a flag of a level above makes matches below depend on request values. */
+  /** True if a flag of a level above makes matches below depend on request values. */
   readonly isDynamic: boolean;
 }
 
@@ -152,8 +152,8 @@ function* compileNode<Attachment>(
   const rule = compileRule(descriptor, path);
   const match = rule && matchOf({ rule, statisticsKey: path, sharedValues: undefined, metadata }, attachments);
   if (rule !== undefined) rules.push(rule);
-  // What every match reads comes first, to be on one line of the processor's cache: with many rules
-  // that is what a match costs.
+  // The fields that every match reads come first, to be on one line of the processor's cache: with
+  // many rules that is what a match costs.
   return {
     children:
       descriptor.descriptors.length === 0

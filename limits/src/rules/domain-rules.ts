@@ -6,10 +6,10 @@ import type { RateLimitConfigModel } from "../model/model.ts";
 import type { Attach, Entry, LimitOverride, Rule, RuleMatch } from "./rule.ts";
 import { lookUp } from "./text-table.ts";
 
-/** What the rules of a domain consist of. */
+/** The parts of the rules of a domain. */
 export interface DomainParts<Attachment> {
   readonly domain: string;
-  /** What they were compiled from. */
+  /** The configurations that they were compiled from. */
   readonly configs: readonly RateLimitConfigModel[];
   /** Every rule with a limit, in configured order. */
   readonly rules: readonly Rule[];
@@ -22,7 +22,7 @@ export class DomainRules<Attachment> {
   readonly domain: string;
   /** Every rule with a limit, in configured order. */
   readonly rules: readonly Rule[];
-  /** What they were compiled from. */
+  /** The configurations that they were compiled from. */
   readonly configs: readonly RateLimitConfigModel[];
   readonly #root: Level<Attachment>;
   readonly #attach: Attach<Attachment>;
@@ -35,7 +35,7 @@ export class DomainRules<Attachment> {
     this.#attach = attach;
   }
 
-  /** Whether these are the same objects, in the same order, as the rules were compiled from. */
+  /** Returns true if these are the same objects, in the same order, as the rules were compiled from. */
   isOf(configs: readonly RateLimitConfigModel[]): boolean {
     const own = this.configs;
     return configs.length === own.length && configs.every((config, index) => config === own[index]);

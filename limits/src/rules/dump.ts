@@ -10,7 +10,7 @@ import {
 import { parseUnit } from "../model/unit.ts";
 import { limitPaths } from "./limit-paths.ts";
 
-/** What is printed as the unit of an unlimited rule. */
+/** Printed as the unit of an unlimited rule. */
 const NO_UNIT = "UNKNOWN";
 
 /** One line per limit, in configured order. */

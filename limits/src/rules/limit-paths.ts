@@ -16,7 +16,7 @@ export function pathsOf(rule: Rule): readonly string[] {
   return limitPaths(rule.path, limitsOf(rule));
 }
 
-/** What `attach` makes for a statistics key with values of a request. */
+/** Makes the attachments of the limits of a rule, for a statistics key with values of a request. */
 export function attachDynamic<Attachment>(
   rule: Rule,
   statisticsKey: string,

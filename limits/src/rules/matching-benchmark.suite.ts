@@ -28,11 +28,11 @@ interface Case {
   readonly bar: number;
   /** The end of each rule's value. */
   readonly wildcard?: string;
-  /** Whether requests are for the first rules only, the same ones on both sides. */
+  /** True if requests are for the first rules only, the same ones on both sides. */
   readonly isForFew?: boolean;
   /** The end of a request's value; without it the value is the rule's. */
   readonly ending?: (request: number) => string;
-  /** Whether the requests match. */
+  /** True if the requests match. */
   readonly isHit: boolean;
 }
 

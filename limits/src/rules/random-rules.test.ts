@@ -133,7 +133,7 @@ interface Found {
 
 const expressions = new Map<string, RegExp>();
 
-/** Whether the pattern matches: every `*` is anything. */
+/** Returns true if the pattern matches: every `*` is anything. */
 function patternMatches(pattern: string, text: string): boolean {
   let expression = expressions.get(pattern);
   if (expression === undefined) {

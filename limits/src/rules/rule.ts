@@ -29,7 +29,7 @@ export interface Rule {
   readonly windowSeconds: number;
   /** Its windows if they have their own edges; undefined for windows from the epoch on, and in a cell. */
   readonly calendar?: CalendarWindows | undefined;
-  /** What a plain count cannot express; undefined for one fixed window. */
+  /** Its cell if a plain count cannot express its limits; undefined for one fixed window that counts all hits. */
   readonly cell?: CellRule | undefined;
   readonly unlimited: boolean;
   readonly shadowMode: boolean;
@@ -49,9 +49,9 @@ export interface RuleMatch<Attachment> {
    * value_to_metric or detailed_metric ask for them.
    */
   readonly statisticsKey: string;
-  /** What `Attach` made for that key; of several limits for the first. */
+  /** The object that `Attach` made for that key; of several limits for the first. */
   readonly attachment: Attachment;
-  /** What it made for each of several limits; undefined for one. */
+  /** The objects that it made for each of several limits; undefined for one. */
   readonly attachments?: readonly Attachment[] | undefined;
   /**
    * Per entry, the text that replaces its value in the counter key because of share_threshold, or

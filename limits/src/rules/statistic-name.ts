@@ -10,8 +10,8 @@ const RULE_SCOPE = "ratelimit.service.rate_limit";
 export const DYNAMIC_KEY_MAX_LENGTH = 1024;
 
 /**
- * What separates fields on the statsd wire, and control characters, which would break lines; each
- * becomes an underscore.
+ * Characters that separate fields on the statsd wire, and control characters, which would break
+ * lines; each becomes an underscore.
  */
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
 const UNSAFE = /[:|\u0000-\u001f\u007f]/g;
@@ -19,7 +19,7 @@ const UNSAFE = /[:|\u0000-\u001f\u007f]/g;
 /** Looks like an IPv4 address; its dots would count as levels of the name. */
 const IPV4 = /(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})/g;
 
-/** What the names of a rule's counters begin with: the scope and its cleaned statistics key. */
+/** The beginning of the names of a rule's counters: the scope and its cleaned statistics key. */
 export function ruleStatisticName(statisticsKey: string): string {
   return `${RULE_SCOPE}.${cleanNamePart(statisticsKey)}`;
 }

@@ -43,7 +43,7 @@ const NO_SLOTS = new Int32Array(0);
 /** Texts of a step that does little with each. */
 const STEP = 64;
 
-/** What `tail` may be; the last is more than any text has. */
+/** Values that `tail` may have; the last is more than any text has. */
 const TAILS = [1, 2, 4, 8, 16] as const;
 const WHOLE = 2 ** 30;
 

@@ -13,7 +13,7 @@ export interface Candidate<Node> {
   readonly order: number;
   readonly node: Node;
   readonly wildcard: Wildcard;
-  /** Whether the only `*` is the last character; then only the text before it counts. */
+  /** True if the only `*` is the last character; then only the text before it counts. */
   readonly isPrefix: boolean;
 }
 

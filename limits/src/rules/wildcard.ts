@@ -25,7 +25,7 @@ export function compileWildcard(key: string, value: string): Wildcard | undefine
   return { key, valuePieces: key.includes("*") ? undefined : value.split("*"), pieces: composite.split("*") };
 }
 
-/** Whether the pattern matches the composite of this entry. */
+/** Returns true if the pattern matches the composite of this entry. */
 export function matchesWildcard(wildcard: Wildcard, key: string, value: string): boolean {
   if (wildcard.valuePieces !== undefined && wildcard.key === key) return matchesPieces(wildcard.valuePieces, value);
   // Another key can still match, because `a` + `b_c` and `a_b` + `c` are one composite. The first

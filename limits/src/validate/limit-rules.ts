@@ -125,8 +125,8 @@ function checkCalendar(limit: RateLimitModel, report: Report): void {
 }
 
 /**
- * Whether it is a name of the IANA database, links included; an offset such as +01:00 is none. Temporal decides, which
- * the windows are made with: Intl takes further names, such as PST.
+ * Returns true for a name of the IANA database, links included; an offset such as +01:00 is none. Temporal decides,
+ * which the windows are made with: Intl takes further names, such as PST.
  */
 function isTimeZone(name: string): boolean {
   if (TIME_ZONES.has(name)) return true;

@@ -12,7 +12,7 @@ export interface CalendarWindow {
   readonly endSeconds: number;
 }
 
-/** What the windows of a limit are. */
+/** The unit, time zone and edges of the calendar windows of a limit. */
 export interface CalendarOptions {
   readonly unit: CalendarUnit;
   /** IANA name. */

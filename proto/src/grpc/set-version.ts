@@ -22,7 +22,7 @@ export function* setVersionSteps(versions: readonly string[]): Generator<undefin
   return content.digest("hex").slice(0, HASH_LENGTH);
 }
 
-/** What {@link setVersion} hashes. */
+/** The text that {@link setVersion} hashes. */
 export function versionsText(versions: readonly string[]): string {
   return versions.join("\n");
 }

@@ -9,7 +9,7 @@ import { ruleId } from "./count-series.ts";
 /** Most keys of a rule by each order. */
 export const KEYS_MAX = 32;
 
-/** What a pod reports that has at most this many keys of a rule by each order. */
+/** Converts the keys of a rule that a pod reports, at most `topKeys` by each order. */
 export function keysOfPod(keys: RuleKeys, topKeys: number): FleetKeys {
   const lastOf = (list: readonly TopKey[]): bigint =>
     list.length < topKeys

@@ -1,4 +1,4 @@
-// What a client of the console knows: the counts of each replica, and of all together.
+// The counts that a client of the console knows: those of each replica, and of all together.
 import type { FleetKeys, WatchCountsResponse } from "../generated/weir/console/v1/console_pb.ts";
 import { CountSeries } from "./count-series.ts";
 import { mergeKeys } from "./merge-keys.ts";

@@ -54,6 +54,6 @@ export interface WantedResource {
   readonly generation: number;
   /** The fleet to which the replicas' answers are narrowed; empty: all. */
   readonly fleet?: string;
-  /** Whether a pod of each of its fleets must be connected. */
+  /** True if a pod of each of its fleets must be connected. */
   readonly needsPods?: boolean;
 }
