@@ -8,7 +8,7 @@ const TIMEOUT_MAX_SECONDS = 3600;
 
 const TIMEOUT_DEFAULT_SECONDS = 30;
 
-/** What to run. */
+/** The command to run. */
 export type Command =
   | { readonly kind: "serve" }
   /** Opens a stream to the configuration server as the service does, and prints what it gets. */

@@ -1,4 +1,4 @@
-// What the programs load before they know that they need it. Each runs as a process of its own,
+// Tests what the programs load before they know that they need it. Each runs as a process of its own,
 // with a hook that reports packages.
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -25,9 +25,9 @@ export interface Attack {
   readonly expected: string;
   /** Connections at a time. */
   readonly connections: number;
-  /** Whether the attacker reads what comes back. */
+  /** True if the attacker reads what comes back. */
   readonly reads: boolean;
-  /** What every connection begins with. */
+  /** The bytes that every connection begins with. */
   readonly opening: Buffer;
   /**
    * The bytes that follow, `number` times: it counts from 0 on each connection. Undefined = the

@@ -21,7 +21,7 @@ import { summarize } from "./received-frames.suite.ts";
 
 const ENHANCE_YOUR_CALM = 11;
 
-/** What a call of openCall() costs while it waits for its message, in bytes. */
+/** Bytes that a call of openCall() costs while it waits for its message. */
 const WAITING_CALL_BYTES = 584;
 const PING = frame(FRAME.PING, 0, 0, Buffer.alloc(8));
 

@@ -14,16 +14,16 @@ import { hpackLimits } from "./connection-deps.ts";
 import { Connection } from "./connection.ts";
 import { type ReceivedFrame, ServerReader } from "./received-frames.suite.ts";
 
-/** What all connections share, as in a server: chunks, and scratch space by its limit. */
+/** Memory that all connections share, as in a server: chunks, and scratch space by its limit. */
 const POOL = new ChunkPool(256);
 const FIELDS = new Map<number, FieldList>();
 
 /** A sink that records, and that takes bytes only when it is told to. */
 class RecordingSink implements ByteSink {
-  /** What was written, and not looked at. */
+  /** The bytes that were written, and not looked at. */
   written: Buffer[] = [];
   writes = 0;
-  /** Whether writes are sent immediately. */
+  /** True if writes are sent immediately. */
   isFast = true;
   pendingBytes = 0;
   isPaused = false;

@@ -11,7 +11,7 @@ import type { Http2Counters } from "../limits/counters.ts";
 import type { Http2Limits } from "../limits/limits.ts";
 import type { Stream } from "../streams/stream.ts";
 
-/** What a call that waits for its message costs besides its headers, in bytes. */
+/** Bytes that a call costs while it waits for its message, in addition to its headers. */
 const WAITING_CALL_BYTES = 512;
 
 export interface CallsDeps {

@@ -1,4 +1,4 @@
-// What the connections of a server share.
+// The dependencies that the connections of a server share.
 import type { Deadlines } from "../grpc/deadlines.ts";
 import type { Methods, Turn } from "../grpc/method.ts";
 import type { FieldList } from "../hpack/field-list.ts";

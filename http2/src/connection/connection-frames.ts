@@ -1,4 +1,4 @@
-// What a connection sends on stream 0 without being asked: its preface, PINGs and GOAWAYs.
+// Writes the frames that a connection sends on stream 0 without being asked: its preface, PINGs and GOAWAYs.
 import { DEFAULT_WINDOW_BYTES } from "../flow/send-window.ts";
 import {
   CONTROL_FRAME_MAX_BYTES,
@@ -44,7 +44,7 @@ export class ConnectionFrames {
     this.#sendPing(DRAIN_PING);
   }
 
-  /** Whether the acknowledgement whose bytes begin at `start` is that of a drain PING. */
+  /** Returns true if the acknowledgement whose bytes begin at `start` is that of a drain PING. */
   isDrainPong(bytes: Buffer, start: number): boolean {
     return bytes.compare(DRAIN_PING, 0, PING_BYTES, start, start + PING_BYTES) === 0;
   }

@@ -1,5 +1,5 @@
-// What one connection is in the middle of, in one record. The classes of this folder each write what the frames and
-// answers change that they read and write; everything else only reads it.
+// The state of one connection, in one record. The classes of this folder each write what the frames and answers change
+// that they read and write; everything else only reads it.
 import { DEFAULT_WINDOW_BYTES } from "../flow/send-window.ts";
 
 /**
@@ -12,17 +12,17 @@ export interface ConnectionState {
   phase: Phase;
   /** When "draining" or "ending" is over at the latest. */
   phaseEndMs: number;
-  /** Whether the client has sent its SETTINGS. */
+  /** True if the client has sent its SETTINGS. */
   hasSettings: boolean;
-  /** Whether the client knows how many streams it may open. */
+  /** True if the client knows how many streams it may open. */
   isLimitAcknowledged: boolean;
   /** Streams above this identifier are ignored: a GOAWAY has told the client so. */
   lastAcceptedId: number;
   /** Calls that methods have not answered, also those whose stream is closed. */
   callsInFlight: number;
-  /** What the client allows on the connection, in bytes. */
+  /** The send window of the connection, in bytes. */
   sendWindowBytes: number;
-  /** What a new stream may send, in bytes. */
+  /** The send window of a new stream, in bytes. */
   initialWindowBytes: number;
   /** Reads so far: the client is alive while it grows. */
   reads: number;

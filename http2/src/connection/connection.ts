@@ -261,7 +261,7 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#end();
   }
 
-  /** Sends what is written, and the end. What is read from now on is dropped. */
+  /** Sends what is written, and the end. Bytes that are read from now on are dropped. */
   #end(): void {
     this.#state.phase = "ending";
     this.#state.phaseEndMs = this.#deps.turn.monotonicMs() + CLOSE_TIMEOUT_MS;

@@ -23,7 +23,7 @@ const UNCOPIED_MIN_BYTES = 1024;
 /** A piece from this length on entitles the client to control frames: it will widen the window. */
 const EARNING_PIECE_BYTES = 1024;
 
-/** What a body costs besides its bytes. */
+/** Bytes that a body costs in addition to its own. */
 const BODY_OVERHEAD_BYTES = 512;
 
 export interface DataFramesDeps {

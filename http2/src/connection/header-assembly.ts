@@ -39,7 +39,7 @@ export class HeaderAssembly {
     this.#deps = deps;
   }
 
-  /** Whether nothing but CONTINUATION may follow. */
+  /** True if nothing but CONTINUATION may follow. */
   get isOpen(): boolean {
     return this.#open !== undefined;
   }

@@ -17,7 +17,7 @@ const STATUS_MAX_BYTES = FRAME_HEADER_BYTES + 160;
 export interface FinalStatus {
   readonly status: number;
   readonly message: string;
-  /** Whether the answer names the encodings of messages that are implemented: none. */
+  /** True if the answer names the encodings of messages that are implemented: none. */
   readonly namesEncodings: boolean;
 }
 

@@ -19,7 +19,7 @@ const QUIET: ConnectionFacts = {
 function createUpkeep(limits: Partial<Http2Limits> = {}, maxAgeMs = Infinity) {
   const counters = createCounters();
   const keepalive = new Keepalive({ ...DEFAULT_LIMITS, ...limits }, counters, 0, maxAgeMs);
-  /** What is done at the times, in seconds, given facts that may depend on them. */
+  /** Returns the actions at the times, in seconds, given facts that may depend on them. */
   const actions = (seconds: readonly number[], facts: (second: number) => Partial<ConnectionFacts> = () => ({})) =>
     seconds.map((second) => keepalive.check(second * 1000, { ...QUIET, ...facts(second) }));
   return { counters, actions };

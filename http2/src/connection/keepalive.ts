@@ -2,9 +2,9 @@
 import type { Http2Counters } from "../limits/counters.ts";
 import type { Http2Limits } from "../limits/limits.ts";
 
-/** What is known of a connection when it is looked at. The numbers only grow. */
+/** The facts about a connection when it is looked at. All numbers but `partialBytes` only grow. */
 export interface ConnectionFacts {
-  /** Whether the client has sent its preface and SETTINGS. */
+  /** True if the client has sent its preface and SETTINGS. */
   readonly hasSettings: boolean;
   /** The highest stream identifier of the client; 0 before the first. */
   readonly lastId: number;
@@ -14,12 +14,12 @@ export interface ConnectionFacts {
   /** Reads that completed a frame, and bytes of one that is not complete. */
   readonly framesRead: number;
   readonly partialBytes: number;
-  /** Whether output is not sent, and how often some was. */
+  /** True if output is not sent; and the number of times that some was. */
   readonly isUnsent: boolean;
   readonly sends: number;
 }
 
-/** What to do with the connection; "drain" is a graceful close. */
+/** The action to take on a connection; "drain" is a graceful close. */
 export type KeepaliveAction = "nothing" | "ping" | "drain" | "destroy";
 
 /** Measures how long a number has not grown. */

@@ -27,7 +27,7 @@ export class ServerReader {
   readonly #decoder = new HpackDecoder(LIMITS);
   readonly #reader = new FrameReader((...frame) => void this.#frames.push(this.#frame(...frame)));
   #frames: ReceivedFrame[] = [];
-  /** Whether the server refuses HTTP/1, in HTTP/1. */
+  /** True if the server refuses HTTP/1, in HTTP/1. */
   isHttp1 = false;
 
   /** Bytes of a frame that is not complete. */
@@ -61,7 +61,7 @@ export class ServerReader {
   }
 }
 
-/** What the frames of the server mean: one line for each. */
+/** Describes the frames of the server: one line for each. */
 export function summarize(frames: readonly ReceivedFrame[]): readonly string[] {
   return frames.map(({ type, flags, streamId, payload, fields, code }) => {
     const last = (flags & FLAG.END_STREAM) !== 0 ? " end" : "";

@@ -41,7 +41,7 @@ export interface ResponsesDeps {
 
 /** The answers of one connection. */
 export class Responses implements StreamOwner {
-  /** What flow control holds back. */
+  /** The bodies that flow control holds back. */
   readonly dataFrames: DataFrames;
   readonly #output: Output;
   readonly #headers: HeaderFrames;

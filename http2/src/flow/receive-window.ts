@@ -20,7 +20,7 @@ export class ReceiveWindow {
   }
 }
 
-/** Whether a window should be widened. */
+/** Returns true if a window should be widened. */
 export function isHalfUsed(usedBytes: number, sizeBytes: number): boolean {
   return usedBytes * 2 >= sizeBytes;
 }

@@ -4,7 +4,7 @@ import { ConnectionError, ErrorCode, FrameType, MAX_FRAME_BYTES } from "./frame.
 /** The rule of one type. */
 interface FrameRule {
   readonly name: string;
-  /** Whether it belongs to a stream, to the connection, or to either. */
+  /** Frames of this type belong to a stream, to the connection, or to either. */
   readonly scope: "stream" | "connection" | "either";
   readonly minBytes: number;
   readonly maxBytes: number;

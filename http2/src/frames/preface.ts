@@ -1,6 +1,6 @@
 // The first bytes of a connection: those of HTTP/2, of HTTP/1, or of something else.
 
-/** What an HTTP/2 client sends first (RFC 9113, 3.4). */
+/** The bytes that an HTTP/2 client sends first (RFC 9113, 3.4). */
 export const CLIENT_PREFACE: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /** The longest HTTP/1 request line that is recognised, in bytes. */
@@ -10,7 +10,7 @@ const REQUEST_LINE_MAX_BYTES = 2048;
 const REQUEST_LINE = /^[A-Z]+ [^ ]+ HTTP\/1\.[01]\r?$/;
 const REQUEST_LINE_START = /^[A-Z]{1,32}( [^ \r\n]*( [^ \r\n]*\r?)?)?$/;
 
-/** What the first bytes are; "incomplete" may become each of the others. */
+/** The kind of the first bytes; "incomplete" may become each of the others. */
 export type Preface = "http2" | "http1" | "foreign" | "incomplete";
 
 /** Classifies the first bytes of a connection. */

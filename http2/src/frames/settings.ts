@@ -16,7 +16,7 @@ const Setting = {
   MAX_HEADER_LIST_SIZE: 6,
 } as const;
 
-/** What a peer's SETTINGS frame changes; undefined = not mentioned. */
+/** The changes that a peer's SETTINGS frame makes; undefined = not mentioned. */
 export interface SettingsChange {
   /** The smallest that the frame names, and the last: the encoder must pass through both (RFC 7541, 4.2). */
   headerTableMinBytes: number | undefined;
@@ -24,7 +24,7 @@ export interface SettingsChange {
   initialWindowBytes: number | undefined;
 }
 
-/** What the server announces. */
+/** The settings that the server announces. */
 export interface AnnouncedSettings {
   readonly concurrentStreamsMax: number;
   readonly headerListMaxBytes: number;

@@ -42,7 +42,7 @@ export class Exchange {
   readonly ends = new Map<number, string>();
   readonly #opened = new Set<number>();
   readonly #answers = new Map<number, Answer>();
-  /** What the client allowed the server to send: on the connection, and on a stream. */
+  /** Bytes that the client allowed the server to send: on the connection, and on a stream. */
   #windowBytes = DEFAULT_WINDOW_BYTES;
   #initialWindowMaxBytes = DEFAULT_WINDOW_BYTES;
   readonly #streamWindows = new Map<number, number>();
@@ -63,7 +63,7 @@ export class Exchange {
     const { rest, prefaceBytes } = this.#client;
     if (prefaceBytes > 0) return Buffer.concat([PREFACE.subarray(-prefaceBytes), frame(FRAME.SETTINGS, 0, 0)]);
     if (rest.length === 0) return this.#clientFrames === 0 ? frame(FRAME.SETTINGS, 0, 0) : Buffer.alloc(0);
-    // What the last frame lacks; of its header alone while that is incomplete.
+    // Zeros complete the last frame: also its length, if that is cut off.
     const header = Buffer.concat([rest.subarray(0, 3), Buffer.alloc(3)]);
     return Buffer.alloc(FRAME_HEADER_BYTES + header.readUIntBE(0, 3) - rest.length);
   }

@@ -41,7 +41,7 @@ const FIELDS = Object.entries({
   traceparent: ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-zz"],
 }).flatMap(([name, values]) => values.map((value) => [name, value] as const));
 
-/** What calls are made of. */
+/** The paths and messages of which calls are made. */
 export interface FuzzedCalls {
   readonly paths: readonly string[];
   /** Messages, sound or not. */

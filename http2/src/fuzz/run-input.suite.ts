@@ -19,9 +19,9 @@ export interface FuzzedConnection {
   onFrames: (frames: readonly ReceivedFrame[]) => void;
   readonly isOpen: boolean;
   readonly isHttp1: boolean;
-  /** Whether the server may refuse further streams. */
+  /** True if the server may refuse further streams. */
   readonly isFull: boolean;
-  /** Whether what the server has sent is received even when it closes. */
+  /** True if what the server has sent is received even when it closes. */
   readonly isLossless: boolean;
   send(bytes: Buffer): void;
   /** Waits until the server has answered what was sent, as far as it can be known. */

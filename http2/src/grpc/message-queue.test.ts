@@ -6,7 +6,7 @@ import type { StreamingCall, StreamingReceiver } from "./method.ts";
 
 /** A call whose client takes a message when the test says so. */
 class FakeCall {
-  /** What was sent, ended and reset. */
+  /** The messages that were sent, the ends and the resets. */
   readonly events: string[] = [];
   receiver: StreamingReceiver | undefined;
   isReading = false;

@@ -30,7 +30,7 @@ const COMPRESSED: MessageFault = { kind: "compressed" };
 const NO_MEMORY: MessageFault = { kind: "no memory" };
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** Whether the bytes from `start` up to `end` are one uncompressed message with its prefix. */
+/** Returns true if the bytes from `start` up to `end` are one uncompressed message with its prefix. */
 export function isWholeMessage(bytes: Buffer, start: number, end: number): boolean {
   return (
     end - start >= MESSAGE_PREFIX_BYTES &&
@@ -71,7 +71,7 @@ export class MessageReader {
     return this.#messages;
   }
 
-  /** Whether everything so far was whole messages. */
+  /** True if everything so far was whole messages. */
   get isBetweenMessages(): boolean {
     return this.#filledBytes === 0;
   }

@@ -8,7 +8,7 @@ export type Refusal =
   | { readonly kind: "http"; readonly status: number; readonly text: string }
   | { readonly kind: "grpc"; readonly status: number; readonly message: string; readonly namesEncodings: boolean };
 
-/** What answers a request. */
+/** The method or the refusal that answers a request. */
 export type Route = UnaryMethod | StreamingMethod | Refusal;
 
 /** Finds the route of a request. */

@@ -1,4 +1,4 @@
-// What the server needs to know of a request's headers.
+// Reads what the server needs to know of a request's headers.
 import type { FieldList } from "../hpack/field-list.ts";
 import { nameIdOf } from "../hpack/field-mark.ts";
 import { NameId } from "../hpack/field-name.ts";
@@ -10,13 +10,13 @@ const PLUS = 0x2b;
 const SEMICOLON = 0x3b;
 const ZERO = 0x30;
 
-/** What the fields with a meaning of their own say: those with a NameId. */
+/** The values of the fields with a meaning of their own: those with a NameId. */
 export interface HeadValues {
   readonly method: string;
   /** "" for CONNECT. */
   readonly path: string;
   /**
-   * Whether the content type is application/grpc, alone or with "+subtype" or ";parameters", as
+   * True if the content type is application/grpc, alone or with "+subtype" or ";parameters", as
    * grpc-go reads it.
    */
   readonly isGrpc: boolean;

@@ -72,7 +72,7 @@ function bitOf(id: number): number {
   return 1 << id;
 }
 
-/** What is wrong with one field whose value has only legal octets. */
+/** Returns the fault of one field whose value has only legal octets. */
 function fieldFault(fields: FieldList, index: number, id: number): string | undefined {
   switch (id) {
     case NameId.illegal:

@@ -3,7 +3,7 @@ import { NAME_IN_SCRATCH, nameIdOf, VALUE_IN_SCRATCH } from "./field-mark.ts";
 import { HUFFMAN_SPARE_BYTES } from "./huffman-decoder.ts";
 import { STATIC_BYTES } from "./static-table.ts";
 
-/** What each field counts beyond name and value, in bytes (RFC 9113, 6.5.2; RFC 7541, 4.1). */
+/** Bytes that each field counts in addition to its name and value (RFC 9113, 6.5.2; RFC 7541, 4.1). */
 export const FIELD_OVERHEAD_BYTES = 32;
 
 /** Numbers per field: start and end of the name, start and end of the value. */
@@ -20,9 +20,9 @@ export class FieldList {
   readonly scratchMaxBytes: number;
   /** Bytes of `scratch` in use. */
   scratchUsed = 0;
-  /** What is known of each field: see field-mark.ts. */
+  /** The mark of each field: see field-mark.ts. */
   readonly marks: Int32Array;
-  /** Where each field was received: see field-origin.ts. */
+  /** The origin of each field: see field-origin.ts. */
   readonly origins: Int32Array;
   readonly #ranges: Int32Array;
   #table: Buffer = STATIC_BYTES;
@@ -48,7 +48,7 @@ export class FieldList {
     return this.valueBytes(index).toString("latin1", this.valueStart(index), this.valueEnd(index));
   }
 
-  /** What the name is: a NameId. */
+  /** The NameId of the name. */
   nameId(index: number): number {
     return nameIdOf(this.marks[index] ?? 0);
   }
@@ -59,7 +59,7 @@ export class FieldList {
     return -1;
   }
 
-  /** What the name is a range of. */
+  /** The buffer of which the name is a range. */
   nameBytes(index: number): Buffer {
     return ((this.marks[index] ?? 0) & NAME_IN_SCRATCH) === 0 ? this.#table : this.scratch;
   }
@@ -72,7 +72,7 @@ export class FieldList {
     return this.#ranges[index * STRIDE + 1] ?? 0;
   }
 
-  /** What the value is a range of. */
+  /** The buffer of which the value is a range. */
   valueBytes(index: number): Buffer {
     return ((this.marks[index] ?? 0) & VALUE_IN_SCRATCH) === 0 ? this.#table : this.scratch;
   }

@@ -1,5 +1,5 @@
-// What is known of a field since its octets were received, as one number: tables keep it with the
-// entry, so that nothing is looked at twice.
+// The mark of a field: the facts that are known since its octets were received, as one number. Tables
+// keep it with the entry, so that nothing is looked at twice.
 
 const NAME_ID_MASK = 0x1f;
 

@@ -2,7 +2,7 @@
 // are received as a literal.
 import { IS_NAME_OCTET } from "./octet-class.ts";
 
-/** What a field's name is. A byte. */
+/** The number of a field's name. A byte. */
 export const NameId = {
   /** A legal name without a meaning here. */
   other: 0,

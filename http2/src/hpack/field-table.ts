@@ -7,7 +7,7 @@ import { STATIC_BYTES, STATIC_COUNT, STATIC_ENTRIES } from "./static-table.ts";
 /** Numbers per entry: where the name starts, where the value starts, where it ends, and the mark. */
 const STRIDE = 4;
 
-/** Where the entries and the bytes of the dynamic table begin. */
+/** The offsets at which the entries and the bytes of the dynamic table begin. */
 const FIRST_ENTRY = STRIDE * (STATIC_COUNT + 1);
 const RING_START = STATIC_BYTES.length;
 
@@ -31,7 +31,7 @@ export class FieldTable {
   #count = 0;
   /** Entries that the ring holds at most, less one: a number of ones. */
   #mask = 0;
-  /** Where the next entry goes, among the entries and in the bytes. */
+  /** The position of the next entry, among the entries and in the bytes. */
   #next = 0;
   #nextByte = RING_START;
   #ringEnd = RING_START;
@@ -44,7 +44,7 @@ export class FieldTable {
     this.#maxBytes = limitBytes;
   }
 
-  /** Where the numbers of the entry with this index are in `entries`; −1 when there is none. */
+  /** The offset in `entries` of the numbers of the entry with this index; −1 when there is none. */
   entryOf(index: number): number {
     if (index <= STATIC_COUNT) return index === 0 ? -1 : index * STRIDE;
     const back = index - STATIC_COUNT;
@@ -71,8 +71,8 @@ export class FieldTable {
   }
 
   /**
-   * Where so many bytes can be written, to become the next entry by insertAt(); −1 when there is no
-   * room next to what is live and what fields refer to.
+   * Returns the offset at which so many bytes can be written, to become the next entry by insertAt();
+   * −1 when there is no room next to what is live and what fields refer to.
    */
   reserve(length: number): number {
     const toEnd = this.#ringEnd - this.#nextByte;

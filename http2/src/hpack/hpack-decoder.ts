@@ -27,7 +27,7 @@ export interface HpackLimits {
  */
 export type HpackResult = "ok" | "broken" | "too large";
 
-/** Where something is that has no place in the table or in scratch. */
+/** Returned instead of an offset when there is no space in the table or in scratch. */
 const NO_PLACE = -2;
 
 /** The decoder of one connection. */
@@ -186,7 +186,7 @@ export class HpackDecoder {
     return after;
   }
 
-  /** Where the new entry is to be written; NO_PLACE when it is larger than the table. */
+  /** The offset at which the new entry is to be written; NO_PLACE when it is larger than the table. */
   #placeOfEntry(block: Buffer, fields: FieldList): number {
     const table = this.#table;
     const string = this.#string;

@@ -64,7 +64,7 @@ export function huffmanLength(source: Buffer, start: number, end: number): numbe
   return IS_END[state] === 1 ? length : -1;
 }
 
-/** What follows a node of the tree of codes after a 0 and after a 1. */
+/** A node of the tree of codes: its successors after a 0 and after a 1. */
 type Node = [number, number];
 
 function buildTable(): { table: Int32Array; isEnd: Uint8Array } {

@@ -8,7 +8,7 @@ const INTEGER_MAX = 2 ** 31 - 1;
 
 /** A place in a block, with the integers that begin there. */
 export class IntegerReader {
-  /** Where reading continues. */
+  /** The offset at which reading continues. */
   at = 0;
 
   /**

@@ -35,7 +35,7 @@ const HEADER: fc.Arbitrary<Header> = fc.record({
 });
 const LIST = fc.uniqueArray(HEADER, { maxLength: 12, selector: ({ name }) => name });
 
-/** What the server answers with, and what the client's table becomes before that. */
+/** An answer of the server, and the size that the client's table is set to before it. */
 const ANSWER = fc.record({
   kind: fc.constantFrom("ok", "error", "trailers only"),
   status: fc.constantFrom(200, 404, 415, 503),

@@ -27,7 +27,7 @@ export function classesOf(bytes: Buffer, start: number, end: number): number {
   return classes;
 }
 
-/** Whether a value begins or ends with a space or a tab (RFC 9113, 8.2.1). */
+/** Returns true if a value begins or ends with a space or a tab (RFC 9113, 8.2.1). */
 export function hasBlankEdge(bytes: Buffer, start: number, end: number): boolean {
   return start < end && (isBlank(bytes[start]) || isBlank(bytes[end - 1]));
 }

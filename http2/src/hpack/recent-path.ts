@@ -21,7 +21,7 @@ export class RecentPath {
   #encodedLength = 0;
   #isHuffman = false;
 
-  /** Whether the octets from `start` up to `end` are the string that is kept. */
+  /** Returns true if the octets from `start` up to `end` are the string that is kept. */
   isSame(block: Buffer, start: number, end: number, isHuffman: boolean): boolean {
     const length = end - start;
     if (this.serial === 0 || length !== this.#encodedLength || isHuffman !== this.#isHuffman) return false;

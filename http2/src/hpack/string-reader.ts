@@ -3,14 +3,14 @@ import { decodeHuffman, huffmanLength, maxDecoded } from "./huffman-decoder.ts";
 import { IntegerReader } from "./integer-reader.ts";
 import { classesOf, hasBlankEdge, ILLEGAL_IN_VALUE } from "./octet-class.ts";
 
-/** What is read at a place of a block when it is broken there. */
+/** The result of reading a block at an offset where it is broken. */
 export const BROKEN = -1;
 
 /** The string that was found last, and how to read it. */
 export class StringReader {
   /** Why something was BROKEN. */
   fault = "";
-  /** Where the last integer ended. */
+  /** The offset at which the last integer ended. */
   integerEnd = 0;
   /** The string, encoded. */
   start = 0;

@@ -14,7 +14,7 @@ export class ByteBudget {
     return this.#usedBytes;
   }
 
-  /** Whether nothing is left. */
+  /** True if nothing is left. */
   get isExhausted(): boolean {
     return this.#usedBytes >= this.#maxBytes;
   }

@@ -1,4 +1,4 @@
-// What a server counts: plain numbers, for its owner to export.
+// The counters of a server: plain numbers, for its owner to export.
 
 /** Counters of a server since its start, except the last, which is the number of now. */
 export interface Http2Counters {

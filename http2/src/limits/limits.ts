@@ -17,7 +17,7 @@ export interface Http2Limits {
   readonly continuationFramesMax: number;
   /** Longest message of a request, in bytes. Longer ones get RESOURCE_EXHAUSTED. */
   readonly messageMaxBytes: number;
-  /** What a client may send on a connection without a WINDOW_UPDATE, in bytes; at least 65,535. */
+  /** Bytes that a client may send on a connection without a WINDOW_UPDATE; at least 65,535. */
   readonly connectionWindowBytes: number;
   /**
    * Memory of the output of a connection that the client has not taken, in whole chunks of 16 KiB.

@@ -5,7 +5,7 @@ import { CHUNK_BYTES, type ChunkPool } from "./chunk-pool.ts";
 import { type PausableSource, type ReadGate, ReadPause } from "./read-gate.ts";
 import type { Http2Counters } from "../limits/counters.ts";
 
-/** Where the bytes of a connection go. */
+/** The destination of the bytes of a connection. */
 export interface ByteSink extends PausableSource {
   /**
    * Takes bytes. True when they are sent, and their buffer may be used again; otherwise
@@ -51,14 +51,14 @@ export class Output {
   position = 0;
   readonly #deps: OutputDeps;
   readonly #unsentMaxBytes: number;
-  /** What is written in this turn and the sink does not have yet, in order, and its bytes. */
+  /** Output that is written in this turn and the sink does not have yet, in order, and its bytes. */
   #gathered: Buffer[] = [];
   #gatheredBytes = 0;
   /** The full chunks of it. */
   #full: Buffer[] = [];
   /** The bytes of `chunk` before this position are gathered. */
   #start = 0;
-  /** What the chunks count that the sink has not sent, in bytes. */
+  /** Bytes counted for the output that the sink has not sent. */
   #heldBytes = 0;
   /** Chunks that the sink has not sent yet. */
   #held: Buffer[] = [];
@@ -71,7 +71,7 @@ export class Output {
     this.#unsentMaxBytes = unsentMaxBytes;
   }
 
-  /** Whether the client has taken so little that nothing more should be written. */
+  /** True if the client has taken so little that nothing more should be written. */
   get isCongested(): boolean {
     return this.#deps.gate.isPausedFor(ReadPause.UNSENT);
   }
@@ -81,7 +81,7 @@ export class Output {
     return this.#progress;
   }
 
-  /** Whether bytes wait for the sink. */
+  /** True if bytes wait for the sink. */
   get isUnsent(): boolean {
     return this.#held.length > 0;
   }
@@ -176,7 +176,7 @@ export class Output {
     const { sink, pool } = this.#deps;
     const chunks = this.#full;
     const isSent = sink.writeAll(this.#gathered);
-    // What is sent without a copy is kept by its owner, and counts as the chunks do.
+    // Bytes that are sent without a copy are kept by their owner, and count as the chunks do.
     this.#heldBytes += isSent ? 0 : Math.max(0, this.#gatheredBytes - chunks.length * CHUNK_BYTES);
     this.#gathered = [];
     this.#gatheredBytes = 0;

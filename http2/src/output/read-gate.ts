@@ -11,7 +11,7 @@ export const ReadPause = {
 /** One of {@link ReadPause}. */
 export type ReadPause = (typeof ReadPause)[keyof typeof ReadPause];
 
-/** What is paused. */
+/** A source whose reading can be paused. */
 export interface PausableSource {
   /** Stops reading. */
   pauseReading(): void;
@@ -27,7 +27,7 @@ export class ReadGate {
     this.#source = source;
   }
 
-  /** Whether this is a reason at present. */
+  /** Returns true if this is a reason at present. */
   isPausedFor(reason: ReadPause): boolean {
     return (this.#reasons & reason) !== 0;
   }

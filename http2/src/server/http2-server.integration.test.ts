@@ -13,7 +13,7 @@ import { type TestProtection, TestServer } from "./test-server.suite.ts";
 
 const PROTECTIONS: readonly TestProtection[] = ["plaintext", "TLS"];
 
-/** What a test has opened, in the order in which it is closed. */
+/** Functions that close what a test has opened, in the order in which they are called. */
 const open: (() => unknown)[] = [];
 
 afterEach(async () => {

@@ -26,7 +26,7 @@ export interface Http2ServerDeps {
 
 /** The server. Its owner listens, and stops doing so before it drains or closes the server. */
 export class Http2Server {
-  /** What has been counted since the start. */
+  /** The counters since the start. */
   readonly counters: Http2Counters = createCounters();
   readonly #deps: ConnectionDeps;
   readonly #random: () => number;

@@ -8,7 +8,7 @@ const NOTHING: Buffer = Buffer.alloc(0);
 
 /** How a sink reports. */
 export interface SocketSinkOptions {
-  /** Whether the socket never sends immediately, as with TLS. */
+  /** True if the socket never sends immediately, as with TLS. */
   readonly isAsync: boolean;
   /** Connection.sent. */
   readonly sent: () => void;

@@ -24,7 +24,7 @@ export class TestServer {
   readonly http2: Http2Server;
   /** Certificates of the authority that clients trust, PEM; undefined in plaintext. */
   readonly caPem: string | undefined;
-  /** What connections that are no HTTP/2 began with. */
+  /** The prefaces of connections that are no HTTP/2: "http1" or "foreign". */
   readonly refused: string[] = [];
   readonly #listener: Server;
 

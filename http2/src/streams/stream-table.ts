@@ -28,7 +28,7 @@ export class StreamTable {
     return this.#latest?.id === streamId ? this.#latest : this.#held.get(streamId);
   }
 
-  /** Whether the client may open a stream with this identifier: those that it leaves out are closed. */
+  /** Returns true if the client may open a stream with this identifier: those that it leaves out are closed. */
   accept(streamId: number): boolean {
     if ((streamId & 1) === 0 || streamId <= this.lastId) return false;
     const next = this.lastId === 0 ? 1 : this.lastId + 2;

@@ -28,7 +28,7 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   readonly id: number;
   /** The headers, until the method has been called. */
   head: RequestHead | undefined;
-  /** What they take of the memory of the process, in bytes: when they outlive the frames of the request. */
+  /** The memory of the process that they take, in bytes: when they outlive the frames of the request. */
   headBytes = 0;
   readonly #owner: StreamOwner;
 
@@ -44,7 +44,7 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   isRemoteEnded = false;
   isLocalEnded = false;
 
-  /** What the client allows to be sent; negative after a smaller SETTINGS_INITIAL_WINDOW_SIZE. */
+  /** The send window; negative after a smaller SETTINGS_INITIAL_WINDOW_SIZE. */
   sendWindowBytes: number;
   /** DATA received since the last WINDOW_UPDATE, in bytes. */
   receivedBytes = 0;
@@ -63,7 +63,7 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   /** Reads a request that is not one message in one frame; the message of a unary call, once it is complete. */
   reader: MessageReader | undefined = undefined;
   message: Buffer | undefined = undefined;
-  /** What flow control holds back. */
+  /** The body that flow control holds back. */
   unsent: UnsentData | undefined = undefined;
 
   /** Progress and the message that was on its way at the last look of {@link hasStalled}, and since when. */
@@ -80,14 +80,14 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
     this.missingBytes = head.contentLength ?? -1;
   }
 
-  /** Whether no DATA was received, and content-length does not announce how much will be. */
+  /** True if no DATA was received, and content-length does not announce how much will be. */
   get isUntouched(): boolean {
     return this.receivedBytes === 0 && this.missingBytes < 0 && this.reader === undefined;
   }
 
   /**
-   * Whether the client has not moved for the first time although the stream waits for it, or has
-   * moved one message for all of the second, between looks at it.
+   * Returns true if the client has not moved for the first time although the stream waits for it, or
+   * has moved one message for all of the second, between looks at it.
    */
   hasStalled(nowMs: number, stallTimeoutMs: number, messageTimeoutMs: number): boolean {
     const progress = this.#progress();

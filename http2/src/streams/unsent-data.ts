@@ -1,6 +1,6 @@
 // The DATA of an answer that could not be sent in one piece.
 
-/** What follows the body: nothing yet, the end of the stream with its last frame, or trailers. */
+/** The rest of the answer after the body: nothing yet, the end of the stream with its last frame, or trailers. */
 export type BodyEnd =
   | { readonly kind: "open" }
   | { readonly kind: "data" }
@@ -10,7 +10,7 @@ export type BodyEnd =
 /** A body in chunks, and how much of it is sent. */
 export class UnsentData {
   readonly lengthBytes: number;
-  /** What it takes of the memory of the process, in bytes; 0: its owner keeps it anyway, and does not change it. */
+  /** The memory of the process that it takes, in bytes; 0: its owner keeps it anyway, and does not change it. */
   readonly costBytes: number;
   end: BodyEnd;
   sentBytes = 0;

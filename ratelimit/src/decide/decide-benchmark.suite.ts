@@ -32,7 +32,7 @@ descriptors:
 ${times(RULES, (index) => `  - { key: route, value: /v1/route-${index}, rate_limit: *large }`).join("\n")}
 `;
 
-/** What is measured: one request after the other, in a circle. */
+/** A measurement: one request after the other, in a circle. */
 interface Case {
   readonly name: string;
   /** Size of the local cache; 0, the default, is none. */

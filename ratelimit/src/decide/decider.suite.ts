@@ -107,7 +107,7 @@ export class WaitingCall implements DecisionCall {
     return this.#decision;
   }
 
-  /** Whether it was answered with a decision. */
+  /** True if it was answered with a decision. */
   get hasDecision(): boolean {
     return this.#decision !== undefined;
   }
@@ -122,7 +122,7 @@ export class WaitingCall implements DecisionCall {
   }
 }
 
-/** What a fixture is made of; everything has a default. */
+/** The parts of a fixture; everything has a default. */
 export interface DeciderFixtureOptions {
   readonly configs?: readonly RateLimitConfigModel[] | undefined;
   readonly counter?: Counter;

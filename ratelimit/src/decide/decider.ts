@@ -1,4 +1,4 @@
-// What transports know of the decider: they hand over a request and a call, and exactly one method
+// The interface of the decider for transports: they pass a request and a call, and exactly one method
 // of the call is called back. The decider itself is in rule-decider.ts.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { DecideErrorCode } from "../errors.ts";
@@ -30,12 +30,12 @@ export interface Decider {
 }
 
 /**
- * What is answered when the counter backend fails: an error, OK without a limit, or OVER_LIMIT with
+ * The answer when the counter backend fails: an error, OK without a limit, or OVER_LIMIT with
  * nothing remaining.
  */
 export type FailureMode = "error" | "allow" | "deny";
 
-/** What happens to a call with a field that is not supported. */
+/** The treatment of a call with a field that is not supported. */
 export type UnsupportedFieldsMode = "ignore" | "error";
 
 /** Names of the three response headers. */

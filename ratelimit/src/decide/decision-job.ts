@@ -21,7 +21,7 @@ import { headerValueOf, limitHeaders } from "./response-headers.ts";
 /** How long the local cache keeps a key of a rule that hits were given back to, in seconds. */
 const REFUNDED_CACHE_SECONDS = 1;
 
-/** What all jobs of a decider share. */
+/** The dependencies and settings that all jobs of a decider share. */
 export interface JobContext {
   readonly counter: Counter;
   readonly statistics: ServiceStatistics;
@@ -32,7 +32,7 @@ export interface JobContext {
   readonly localCache: LocalCache | undefined;
   /** The keys that count most; undefined when they are off. */
   readonly topKeys: TopKeys | undefined;
-  /** Whether counters are read before they are incremented, so that increments can be withheld. */
+  /** True if counters are read before they are incremented, so that increments can be withheld. */
   readonly withholds: boolean;
   /** Logs failures of the counters. */
   readonly failures: RateLimitedLog;
@@ -40,7 +40,7 @@ export interface JobContext {
   readonly rejections: RateLimitedLog | undefined;
   /** The ratio of the options in single precision. */
   readonly nearLimitRatio: number;
-  /** Whether answers have headers or metadata; false spares most calls reading four options. */
+  /** True if answers may have headers or metadata; false spares most calls reading their options. */
   readonly hasExtras: boolean;
 }
 

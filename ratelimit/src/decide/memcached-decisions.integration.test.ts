@@ -1,4 +1,4 @@
-// What is decided over counters in a real memcached: predicted numbers, and increments that follow
+// Tests decisions over counters in a real memcached: predicted numbers, and increments that follow
 // the answer.
 import { silentLog } from "@weir/common/log/log";
 import type { DescriptorModel } from "@weir/limits/model/model";

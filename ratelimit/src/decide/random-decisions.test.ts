@@ -160,7 +160,7 @@ function openFixture(
   });
 }
 
-/** What the decider has answered, in the words of the model. */
+/** Returns the answer of the decider, in the words of the model. */
 function answerOf(call: WaitingCall): ReferenceAnswer | undefined {
   if (!call.hasDecision) return undefined;
   const { overallCode, statuses, headers } = call.decision;
@@ -193,7 +193,7 @@ function countsNow(
   return found;
 }
 
-/** What a run has come upon: a generator that never got there would prove nothing. */
+/** Counts the cases that the runs have come upon: a generator that never got there would prove nothing. */
 const seen = { calls: 0, rejected: 0, failed: 0, localHits: 0, withheld: 0, shadowed: 0, near: 0 };
 
 function run(draws: Draws): void {

@@ -1,4 +1,4 @@
-// What is decided over counters in a real redis-server with the local cache and with withheld
+// Tests decisions over counters in a real redis-server with the local cache and with withheld
 // increments, and the numbers that are stored then.
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { silentLog } from "@weir/common/log/log";

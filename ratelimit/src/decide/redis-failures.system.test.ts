@@ -1,5 +1,5 @@
-// What callers are answered while a real redis-server fails, for each BACKEND_FAILURE_MODE: within
-// the bound, counted, and well again by itself.
+// Tests the answers to callers while a real redis-server fails, for each BACKEND_FAILURE_MODE: within
+// the bound, counted, and well again by themselves.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { TurnEnd } from "@weir/common/turn/turn-end";

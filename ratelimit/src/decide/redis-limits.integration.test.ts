@@ -45,7 +45,7 @@ describe("decide() over Redis", () => {
           const key = `random_${number}`;
           const after = [...own];
           const passes = countInCell(rule, after, { nowMs, hits, calls: 1 }) > 0;
-          // What changes nothing is not stored, so that it is the next call which moves the state on.
+          // A call that changes nothing stores nothing, so that it is the next call which moves the state on.
           if (hits > 0 ? passes || rule.countsRejected : hits < 0 && exists) [own, exists] = [after, true];
           for (const store of [counter, memory]) {
             const counted = await countCell(store, rule, { key, nowMs, hits });

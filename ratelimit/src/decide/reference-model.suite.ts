@@ -19,7 +19,7 @@ export interface ReferenceDescriptor {
   readonly hits: number | undefined;
 }
 
-/** What the model knows of its settings. */
+/** The settings that the model knows. */
 export interface ReferenceSettings {
   readonly shadowMode: boolean;
   readonly quotaMode: boolean;
@@ -48,7 +48,7 @@ export type Failure = "reading" | "counting" | undefined;
 
 const SECONDS = { second: 1, minute: 60, hour: 3600, day: 86_400 };
 
-/** What is known of one descriptor while its call is decided. */
+/** The state of one descriptor while its call is decided. */
 interface Step {
   readonly rule: ReferenceRule;
   readonly path: string;
@@ -201,7 +201,7 @@ export class ReferenceService {
     if (over && this.#settings.shadowMode) this.#addPlain("global_shadow_mode", 1);
     const isRejected = over && !this.#settings.shadowMode;
     if (isRejected) this.#addPlain("rejected_calls", 1);
-    // Where the store has failed, no rule rejects but those that the local cache knows to be over.
+    // If the store has failed, no rule rejects but those that the local cache knows to be over.
     const rejecting = steps.find((step, index) => {
       const isDecided = typeof step === "object" && (!hasFailed || step.isLocalHit);
       return isDecided && isOver[index] && (areQuotasOver || !isQuota[index]);

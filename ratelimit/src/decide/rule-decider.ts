@@ -29,7 +29,7 @@ const FAILURE_INTERVAL_MS = 10_000;
 const REJECTION_INTERVAL_MS = 1000;
 
 /**
- * What the decider works with. `clock` returns milliseconds since the epoch, `monotonicMs` those of a
+ * The dependencies of the decider. `clock` returns milliseconds since the epoch, `monotonicMs` those of a
  * clock that only goes forward; `rules` the active set, undefined before the first load.
  */
 export interface DeciderDeps {

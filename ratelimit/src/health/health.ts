@@ -28,7 +28,7 @@ export class Health {
     if (withConfig) this.#components.set("config", false);
   }
 
-  /** Whether every component is healthy. */
+  /** Returns true if every component is healthy. */
   isHealthy(): boolean {
     return this.#components.values().every((isHealthy) => isHealthy);
   }

@@ -10,7 +10,7 @@ export interface CountersQuestion {
   readonly deadlineMs: number;
 }
 
-/** What a descriptor has counted. */
+/** The counts of a descriptor. */
 export interface DescriptorCounts {
   /** The path of its rule; undefined when it has none. */
   readonly path: string | undefined;

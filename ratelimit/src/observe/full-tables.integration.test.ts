@@ -1,4 +1,4 @@
-// What observation takes when everything is full.
+// Tests the memory that observation takes when everything is full.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";

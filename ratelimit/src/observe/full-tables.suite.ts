@@ -9,7 +9,7 @@ import { ObservedRules } from "./observed-rules.ts";
 import { STEPS } from "./series.ts";
 import { TopKeys } from "./top-keys.ts";
 
-/** What the program prints, as JSON. */
+/** The report that the program prints, as JSON. */
 export interface FullReport {
   readonly rssBytes: number;
   /** Keys that all tables have, by both orders. */

@@ -1,4 +1,4 @@
-// What a pod has observed, as messages for the control plane. Pure.
+// Converts what a pod has observed to messages for the control plane. Pure.
 import { createHmac } from "node:crypto";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
@@ -40,7 +40,7 @@ export const KEY_VALUES = {
 /** An observation without what it has of rules. */
 type Range = Omit<Extract<MessageInitShape<typeof ObservationSchema>, { $typeName?: never }>, "rules" | "keys">;
 
-/** What an observation has of one rule. */
+/** The part of an observation that is about one rule. */
 interface Part {
   readonly series?: RuleSeries;
   readonly keys?: RuleKeys;

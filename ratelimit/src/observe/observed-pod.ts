@@ -13,7 +13,7 @@ export interface TopKeysSettings {
   readonly keyValues: KeyValuesMode;
 }
 
-/** What is reported while the control plane wants it. */
+/** The sources of the reports that the control plane receives while it wants them. */
 export interface ObservedPod extends TopKeysSettings {
   readonly observer: Observer;
   readonly readCounters: ReadCounters;

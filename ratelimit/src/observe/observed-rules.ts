@@ -12,7 +12,7 @@ const RULES_MAX = 500;
 /** Most rules that one sweep may replace, because each search for the least used looks at all. */
 const REPLACED_MAX = 50;
 
-/** What use of a rule becomes after a step: a rule of the past minute wins over one of ten minutes ago. */
+/** The factor of a rule's use after a step: a rule of the past minute wins over one of ten minutes ago. */
 const USE_DECAY = 0.8;
 
 /** Worth of a hit over the limit in hits: a rule that rejects is what readers look for. */
@@ -76,7 +76,7 @@ export class ObservedRules {
     this.#growth.set(entry, known === undefined ? growth : growth.map((by, index) => by + (known[index] ?? 0)));
   }
 
-  /** What this sweep has added. */
+  /** Returns the growth of the rules in this sweep. */
   end(): readonly ObservedRule[] {
     return [...this.#growth].flatMap(([entry, growth]) =>
       this.#observed(

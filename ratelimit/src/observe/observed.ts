@@ -1,4 +1,4 @@
-// What was counted in steps of time.
+// Counts in steps of time.
 import type { RuleName } from "./rule-name.ts";
 
 /** Series of a rule, by the statistics that they are of. */
@@ -11,7 +11,7 @@ export interface ObservedRule {
   readonly series: readonly (readonly number[])[];
 }
 
-/** What was counted in some steps of time. */
+/** The counts in some steps of time. */
 export interface Observed {
   /** Beginning of the first step. */
   readonly startSeconds: number;

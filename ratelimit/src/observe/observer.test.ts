@@ -1,4 +1,4 @@
-// What is observed of statistics, in seconds and in the last ten minutes.
+// Tests the observation of statistics, in seconds and in the last ten minutes.
 import { configuration, descriptor, limit } from "@weir/limits/rules/configuration.suite";
 import { createLog } from "@weir/common/log/log";
 import { describe, expect, it, vi } from "vitest";

@@ -26,7 +26,7 @@ const BUCKETS_PER_DOUBLING = 2;
 /** Shortest time between two lines about sweeps that fail, in milliseconds. */
 const FAILURE_INTERVAL_MS = 60_000;
 
-/** What is called each second. Neither may throw. */
+/** Receives an observation each second, or why it failed. Neither method may throw. */
 export interface ObservationReader {
   /** Receives what was counted in the second. */
   observed(observed: Observed): void;
@@ -87,7 +87,7 @@ export class Observer implements Part {
     return Promise.resolve();
   }
 
-  /** Reports each second to the reader, in place of one before. What was counted before is in `history` when it resolves. */
+  /** Reports each second to the reader, in place of one before. Earlier counts are in `history` when it resolves. */
   async watch(reader: ObservationReader): Promise<void> {
     const watch = (this.#watch += 1);
     if (this.#reader === undefined) await this.sweep();

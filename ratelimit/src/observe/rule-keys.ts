@@ -22,14 +22,14 @@ export interface KeyLevel {
   /** Index of its entry in a descriptor. */
   readonly index: number;
   readonly key: string;
-  /** Whether the rule shows its values. */
+  /** True if the rule shows its values. */
   readonly isShown: boolean;
 }
 
 /** A level of a rule as configured, as far as it decides which values are keys, and by which rights they are shown. */
 type ConfiguredLevel = Pick<RuleNode<unknown>, "composite" | "shareThreshold" | "showValues">;
 
-/** Whether keys of the one levels are keys of the other ones, and shown by the same rights. */
+/** Returns true if keys of the one levels are keys of the other ones, and shown by the same rights. */
 export function areSameLevels(left: readonly ConfiguredLevel[], right: readonly ConfiguredLevel[]): boolean {
   const isSame = ({ composite, shareThreshold, showValues }: ConfiguredLevel, other?: ConfiguredLevel): boolean =>
     other?.composite === composite && other.shareThreshold === shareThreshold && other.showValues === showValues;
@@ -43,7 +43,7 @@ export interface RuleKey {
   readonly cutFrom: number | undefined;
 }
 
-/** What is read of a rule. */
+/** The counts that are read of a rule. */
 export interface RuleKeyCounts {
   readonly domain: string;
   readonly path: string;
@@ -66,7 +66,7 @@ export function keyLevelsOf(steps: readonly Step<unknown>[]): readonly KeyLevel[
     .slice(0, VALUES_MAX);
 }
 
-/** What is kept of a key: its value or, of several levels, its values, longer ones so far that they can be cut. */
+/** The kept part of a key: its value or, of several levels, its values, longer ones so far that they can be cut. */
 export type KeptKey = string | readonly string[];
 
 interface Pane {
@@ -124,7 +124,7 @@ export class RuleKeys implements KeySource<KeptKey, readonly Entry[]> {
     this.#current[list].add(hashOf(this.levels, entries), entries, hits);
   }
 
-  /** Whether a key that is kept is that of these entries. */
+  /** Returns true if a key that is kept is that of these entries. */
   isOf(kept: KeptKey, entries: readonly Entry[]): boolean {
     const { levels } = this;
     if (typeof kept === "string") return kept === keptText(valueAt(levels, 0, entries), TEXT_MAX_BYTES);
@@ -137,7 +137,7 @@ export class RuleKeys implements KeySource<KeptKey, readonly Entry[]> {
     return true;
   }
 
-  /** What is kept of the key of these entries. */
+  /** Returns the kept part of the key of these entries. */
   keyOf(entries: readonly Entry[]): KeptKey {
     const { levels } = this;
     if (levels.length === 1) return keptText(valueAt(levels, 0, entries), TEXT_MAX_BYTES);
@@ -189,7 +189,7 @@ export class RuleKeys implements KeySource<KeptKey, readonly Entry[]> {
   }
 }
 
-/** What several processes read, one for each rule. */
+/** Merges the counts that several processes read: one for each rule. */
 export function mergeRuleKeys(read: readonly RuleKeyCounts[], capacity: number): readonly RuleKeyCounts[] {
   const rules = Map.groupBy(read, ({ path }) => path).values();
   return Array.from(rules, (counts) => counts.reduce((merged, next) => mergeTwo(merged, next, capacity)));

@@ -19,7 +19,7 @@ export class Series {
     this.#newest = step;
   }
 
-  /** Adds to one of them. What is older than the newest step counts there: a clock may go back. */
+  /** Adds to one of them. An amount of a step before the newest counts there: a clock may go back. */
   add(index: number, step: number, amount: number): void {
     this.#advance(step);
     const at = (this.#newest % STEPS) * this.#width + index;

@@ -16,7 +16,7 @@ const SAMPLES_PER_SECOND = 500;
 /** Largest number of calls of which one is sampled. */
 const INTERVAL_MAX = 4096;
 
-/** What is read of a request. */
+/** The part of a request that is read. */
 export interface ObservedRequest {
   readonly domain: string;
   readonly descriptors: readonly { readonly entries: readonly Entry[]; readonly limit?: unknown }[];

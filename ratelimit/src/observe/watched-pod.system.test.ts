@@ -33,7 +33,7 @@ function totalsOf({ observations }: ObserveStream) {
   };
 }
 
-/** What is shown of the one value of each key, its count and its error. */
+/** Returns the one value of each key as it is shown, its count and its error. */
 function keysOf({ observations }: ObserveStream, list: "byRejections" | "byHits"): readonly unknown[] | undefined {
   const shownOf = ({ values: [value], count, error }: TopKey): readonly unknown[] => {
     const { shown } = value ?? { shown: undefined };
@@ -132,7 +132,7 @@ describe.each(["1", "2"])("a watched pod with WORKERS=%s", (workers) => {
     expect(seconds.every(({ startSeconds }) => Number(startSeconds) >= Math.floor(watchedMs / 1000) - 1)).toBe(true);
 
     stream.send({});
-    // What is sent to a service that was asked later comes later.
+    // Observations may be on their way: the last is that after which none comes for more than a second.
     await ask(service, "d");
     const { length } = await eventually("the last observation", async () => {
       const sent = stream.observations;

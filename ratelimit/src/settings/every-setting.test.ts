@@ -12,10 +12,10 @@ interface Row {
   /** All spellings, the primary one first. */
   readonly names: string;
   readonly value: string;
-  /** Where the parsed settings change. */
+  /** The path of the parsed setting that changes. */
   readonly path: string;
   readonly expected: unknown;
-  /** What must be set in addition for it to have an effect. */
+  /** The variables that must be set in addition for it to have an effect. */
   readonly others?: Variables;
 }
 

@@ -49,7 +49,7 @@ interface TlsGroup {
   /** Any of these turns it on. */
   readonly switches: readonly [string, ...string[]];
   readonly isOnByDefault?: boolean;
-  /** Whether such a peer is configured; otherwise there is no warning. */
+  /** Returns true if such a peer is configured; otherwise there is no warning. */
   readonly isUsed: (env: Env, backend: string) => boolean;
 }
 

@@ -25,7 +25,7 @@ export interface StatisticsSettings {
   readonly pull: PullSettings | undefined;
   /** Pushed statistics; DISABLE_STATS turns them and the pull endpoint off. */
   readonly push: PushSettings;
-  /** Whether statistics are written to standard output: when nothing else is on. */
+  /** True if statistics are written to standard output: when nothing else is on. */
   readonly isOutput: boolean;
 }
 

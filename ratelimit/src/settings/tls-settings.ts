@@ -6,7 +6,7 @@ import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-setting
 export interface StoreTlsSettings {
   readonly paths: TlsFilePaths;
   /**
-   * Whether any host name in the store's certificate is accepted; its authority is always verified.
+   * True if any host name in the store's certificate is accepted; its authority is always verified.
    */
   readonly skipHostnameVerification: boolean;
 }

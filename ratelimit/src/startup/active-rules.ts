@@ -1,6 +1,6 @@
 // Holds the active rules: configuration sources replace them, decisions read them. A set becomes active as a whole, by
-// one reference; an invalid one changes nothing. What has changed in it is validated and compiled in slices, between
-// which calls are decided by the rules before.
+// one reference; an invalid one changes nothing. Its changes are validated and compiled in slices, between which
+// calls are decided by the rules before.
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { changedDomainSteps } from "@weir/limits/rules/compile";
 import { firstCellSteps } from "@weir/limits/validate/plain-counts";

@@ -15,7 +15,7 @@ export async function createConfigSource(
   deps: {
     readonly listener: ConfigListener;
     readonly store: StatisticsStore;
-    /** What the configuration server may watch. */
+    /** The pod that the configuration server may watch; undefined = it may not. */
     readonly observed: ObservedPod | undefined;
     readonly log: Log;
   },

@@ -1,4 +1,4 @@
-// What all deployment types of the Redis backend do without any server.
+// Tests what all deployment types of the Redis backend do without any server.
 import { silentLog } from "@weir/common/log/log";
 import { TurnEnd } from "@weir/common/turn/turn-end";
 import { describe, expect, it } from "vitest";

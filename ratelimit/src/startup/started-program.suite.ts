@@ -1,4 +1,4 @@
-// What tests of the rate limit service as a program have in common.
+// Constants and functions that tests of the rate limit service as a program share.
 import { type Env, startSource } from "@weir/harness/processes/programs";
 import type { Program } from "@weir/harness/processes/start-process";
 import { RateLimitClient } from "@weir/harness/servers/rate-limit-client";

@@ -1,5 +1,5 @@
-// What we serve for scraping against what a real statsd_exporter makes of what we push, with the
-// same mapping file: names, labels, types and values.
+// Compares what we serve for scraping with what a real statsd_exporter makes of what we push, with
+// the same mapping file: names, labels, types and values.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -62,8 +62,8 @@ mappings:
 `;
 
 /**
- * What the exporter needs to take commas, hashes and brackets for parts of names, as we do, and not
- * for tags of other dialects.
+ * The flags that the exporter needs to take commas, hashes and brackets for parts of names, as we do,
+ * and not for tags of other dialects.
  */
 const NO_DIALECTS = [
   "--no-statsd.parse-influxdb-tags",

@@ -11,13 +11,13 @@ export const RULE_STATISTICS = [
   { name: "total_negative_hits", field: "totalNegativeHits" },
 ] as const;
 
-/** What the observer has seen of the counters of a rule. */
+/** The counters of a rule as the observer has seen them. */
 export interface SeenRule {
   readonly sum: number;
   readonly values: readonly number[];
 }
 
-/** What tells the counters of a rule from others. */
+/** The properties that distinguish the counters of a rule from others. */
 export type RuleStatisticsName = Pick<RuleStatistics, "prefix" | "path" | "isDynamic" | "limit">;
 
 /** The counters of a rule, or of one of its limits if it has several. Add with `+=` only. */
@@ -26,7 +26,7 @@ export class RuleStatistics {
    * `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name.
    */
   readonly prefix: string;
-  /** Whether the prefix contains request values. */
+  /** True if the prefix contains request values. */
   readonly isDynamic: boolean;
   /** The name of the limit, in which the prefix ends; undefined when the rule has one limit. */
   readonly limit: string | undefined;
@@ -41,7 +41,7 @@ export class RuleStatistics {
   totalNegativeHits = 0;
   /** The path of the rule, as configured; of several rules with one prefix the path of the first. */
   readonly path: string;
-  /** What the observer has seen; undefined before anything was counted. */
+  /** The counters as the observer has seen them; undefined before anything was counted. */
   observed: SeenRule | undefined = undefined;
 
   constructor({ prefix, path, isDynamic, limit }: RuleStatisticsName) {

@@ -17,7 +17,7 @@ export class StatisticsCounter extends NamedValue {
   }
 }
 
-/** What the gauges of several processes are together: their sum, or the largest. */
+/** The total of the gauges of several processes: their sum, or the largest. */
 export type GaugeTotal = "sum" | "max";
 
 /** A number that goes up and down: `value` is that of this process. */

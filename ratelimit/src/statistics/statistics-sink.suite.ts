@@ -1,4 +1,4 @@
-// What every statistics sink must do, as tests that run over each of them.
+// Tests that every statistics sink must pass.
 import { afterEach, describe, expect, it } from "vitest";
 import type { StatisticsSink } from "./statistics-sink.ts";
 import { StatisticsStore } from "./statistics-store.ts";
@@ -9,7 +9,7 @@ const WAIT = { timeout: 30_000 };
 /** A sink under test, and what its receiver has got from it by now. */
 export interface OpenedSink {
   readonly sink: StatisticsSink;
-  /** What its address looks like; undefined when it has none. */
+  /** The pattern of its address; undefined when it has none. */
   readonly address?: RegExp | undefined;
   /** True for a sink that is asked: what it has not reported when it stops is lost. */
   readonly isPull?: boolean;

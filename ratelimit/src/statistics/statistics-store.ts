@@ -243,7 +243,7 @@ export class StatisticsStore {
     return counters;
   }
 
-  /** Whether one more key with request values fits; counts a key that does not. */
+  /** Returns true if one more key with request values fits; counts a key that does not. */
   #admits(key: string): boolean {
     const isAdmitted =
       key.length <= DYNAMIC_KEY_MAX_LENGTH &&

@@ -2,7 +2,7 @@
 // wire, passes them to the decider, and writes the answers. transport.suite.ts tests them all.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 
-/** Where a transport listens. */
+/** The address on which a transport listens. */
 export type ListenerAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
   | { readonly kind: "unix"; readonly path: string };

@@ -42,7 +42,7 @@ export type FromWorker =
   /** It can decide; connections may come. */
   | { readonly kind: "ready" }
   | { readonly kind: "loaded"; readonly id: number }
-  /** Whether it has a connection to the counter store. */
+  /** The state of its connection to the counter store. */
   | { readonly kind: "store"; readonly isConnected: boolean }
   /** Connections that have closed since its start, and open ones that have received GOAWAY. */
   | { readonly kind: "connections"; readonly closed: number; readonly shed: number }
@@ -50,7 +50,7 @@ export type FromWorker =
   | { readonly kind: "refreshed"; readonly id: number; readonly keys?: readonly RuleKeyCounts[] | undefined }
   | { readonly kind: "drained" };
 
-/** What the statistics of a worker have grown by since its last report, and its gauges. */
+/** The growth of the statistics of a worker since its last report, and its gauges. */
 export interface StatisticsReport {
   /** Names with their growth. */
   readonly counters: readonly (readonly [name: string, growth: number])[];
@@ -64,7 +64,7 @@ export interface StatisticsReport {
   readonly timers: readonly (readonly [name: string, durationMs: number, times: number])[];
 }
 
-/** What the counters of a rule have grown by. */
+/** The growth of the counters of a rule. */
 export interface RuleGrowth extends RuleStatisticsName {
   readonly growth: readonly number[];
 }

@@ -1,4 +1,4 @@
-// What each process of a service with workers may take.
+// Tests the share that each process of a service with workers may take.
 import { describe, expect, it } from "vitest";
 import { parseSettings } from "../settings.ts";
 import { shareOf } from "./shares.ts";

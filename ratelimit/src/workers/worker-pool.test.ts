@@ -76,7 +76,7 @@ async function start(workers: number, connectionsMax?: number): Promise<WorkerPo
   return started;
 }
 
-/** Whether a promise is settled after the reactions that are due. */
+/** Resolves to true if a promise is settled after the reactions that are due. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   promise.then(

@@ -48,7 +48,7 @@ export class WorkerProcess {
   readonly index: number;
   readonly #process: WorkerChild;
   readonly #ended = Promise.withResolvers<void>();
-  /** Whether it can have connections. */
+  /** True if it can have connections. */
   isReady = false;
   isDrained = false;
   /** The numbers of the configurations that it was sent last. */

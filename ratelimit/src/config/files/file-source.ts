@@ -40,7 +40,7 @@ export interface FileSourceDeps {
   readonly log: Log;
 }
 
-/** Where the files are, and how often to look. */
+/** The directory of the files, and how often to look. */
 export interface FileSourceOptions extends RuleDirectoryOptions {
   /** For tests: instead of POLL_INTERVAL_MS. */
   readonly pollIntervalMs?: number;
@@ -158,9 +158,9 @@ export class FileSource implements ConfigSource {
   }
 
   /**
-   * Whether the directory has not changed since it was looked at, so that what was read since
-   * belongs together: a link that is swapped meanwhile gives a list of files that are gone, or files
-   * of two versions. What changes after this makes an event.
+   * Resolves to true if the directory has not changed since it was looked at, so that what was read
+   * since belongs together: a link that is swapped meanwhile gives a list of files that are gone, or
+   * files of two versions. A change after this makes an event.
    */
   async #isStill({ fingerprint, content, isWhole }: DirectoryState): Promise<boolean> {
     try {

@@ -17,7 +17,7 @@ const CONFIG_MAP_LINK = "..data";
 
 const RULE_FILE = /\.ya?ml$/;
 
-/** Where rule files are, by the settings RUNTIME_*. */
+/** The location of rule files, by the settings RUNTIME_*. */
 export interface RuleDirectoryOptions {
   /** RUNTIME_ROOT. */
   readonly root: string;
@@ -63,7 +63,7 @@ export interface DirectoryState {
    * half of a change.
    */
   readonly content: string;
-  /** Whether every entry was still there when it was looked at; otherwise the files may belong to two versions. */
+  /** True if every entry was still there when it was looked at; otherwise the files may belong to two versions. */
   readonly isWhole: boolean;
 }
 
@@ -109,8 +109,8 @@ function foldersAbove(options: RuleDirectoryOptions): readonly string[] {
 }
 
 /**
- * What each folder above the files, and their own, really is; of one that is a link also which
- * link, so that a swap to the same place counts.
+ * Returns the real path and the identity of each folder above the files, and of their own; of one
+ * that is a link also which link, so that a swap to the same place counts.
  */
 async function identitiesOf(folders: readonly string[]): Promise<string[]> {
   return Promise.all(
@@ -131,7 +131,7 @@ async function identitiesOf(folders: readonly string[]): Promise<string[]> {
   );
 }
 
-/** Where the links of mounted ConfigMaps lead. */
+/** Returns the targets of the links of mounted ConfigMaps. */
 async function configMapLinksOf(folders: readonly string[]): Promise<string[]> {
   const links = await Promise.all(
     folders.map(async (folder) => readlink(join(folder, CONFIG_MAP_LINK)).catch(() => undefined)),

@@ -15,7 +15,7 @@ const RETRY_MS = 1000;
 /** In the metadata of the node: Weir's control plane counts no such stream as a pod. */
 const PROBE_METADATA = ["probe", "true"] as const;
 
-/** What a check gives. */
+/** The result of a check. */
 export type AdsCheck =
   | { readonly kind: "loaded"; readonly version: string; readonly names: readonly string[] }
   /** `reason` is that of the last attempt. */
@@ -81,7 +81,7 @@ async function connectOnce(listener: ConfigListener, options: XdsOptions, end: A
   }
 }
 
-/** What the response gives, and its ACK or NACK; neither for a response of another type. */
+/** Returns the result of the response, and its ACK or NACK; neither for a response of another type. */
 async function load(
   listener: ConfigListener,
   response: AdsResponse,

@@ -132,7 +132,7 @@ export class AdsStream {
     this.send(request);
   }
 
-  /** Whether the server sends heartbeats: for the next stream. */
+  /** True if the server sends heartbeats: for the next stream. */
   get expectsHeartbeat(): boolean {
     return this.#heartbeat.isExpected;
   }

@@ -51,7 +51,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/larger than max/, "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit"],
 ];
 
-/** What matters of the client's certificate. */
+/** The fields of the client's certificate that matter. */
 export interface ShownCertificate {
   /** Its distinguished name, one part per line. */
   readonly issuer: string;
@@ -65,12 +65,12 @@ export type Attempt =
   | { readonly kind: "plaintext"; readonly isTlsServer: boolean }
   | { readonly kind: "tls"; readonly certificate: ShownCertificate | undefined; readonly now: Date };
 
-/** Whether the server closed the connection without a TLS alert. */
+/** Returns true if the reason is that the server closed the connection without a TLS alert. */
 export function isClosedSilently(reason: string): boolean {
   return CLOSED.test(reason);
 }
 
-/** Whether the reason, explained or not, is that the server's certificate has expired. */
+/** Returns true if the reason, explained or not, is that the server's certificate has expired. */
 export function isServerExpired(reason: string): boolean {
   return reason.includes(EXPIRED);
 }

@@ -1,4 +1,5 @@
-// What an xDS client of one type holds in the incremental variant, and what responses make of it. Pure.
+// The resources that an xDS client of one type holds in the incremental variant, and the sets that
+// responses make of them. Pure.
 import type { DeltaDiscoveryResponse, Resource } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { lowerBound } from "@weir/common/order/sorted-differences";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
@@ -40,7 +41,10 @@ export class HeldResources {
     return Object.fromEntries(this.#resources.map(({ name, version }) => [name, version]));
   }
 
-  /** What a response makes of it, with a step for each resource. One that is invalid makes the whole response invalid. */
+  /**
+   * Returns the content of a response, with a step for each resource. One that is invalid makes the
+   * whole response invalid.
+   */
   *afterSteps({ typeUrl, resources, removedResources }: DeltaDiscoveryResponse): Generator<undefined, DeltaContent> {
     if (typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL && typeUrl !== "") return { kind: "foreign", typeUrl };
     const after = [...this.#resources];

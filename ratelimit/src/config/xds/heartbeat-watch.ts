@@ -11,7 +11,7 @@ const SILENCE_LIMIT_MS = 600_000;
 /** Watches one stream. */
 export class HeartbeatWatch {
   readonly #watchdog: Watchdog;
-  /** Whether this stream has had a heartbeat. */
+  /** True once this stream has had a heartbeat. */
   #isBeating = false;
   #isExpected: boolean;
   #silenceMaxMs = FIRST_MESSAGE_MAX_MS;
@@ -25,7 +25,7 @@ export class HeartbeatWatch {
     this.#watchdog = new Watchdog(() => silent(this.#silenceMaxMs));
   }
 
-  /** Whether the server sends heartbeats, as far as is known. */
+  /** True if the server sends heartbeats, as far as is known. */
   get isExpected(): boolean {
     return this.#isExpected;
   }

@@ -37,7 +37,7 @@ export interface LibraryTexts {
   readonly wrongPurpose: RegExp;
 }
 
-/** What is wrong with a certificate. */
+/** The fault of a certificate. */
 interface Fault {
   readonly authority?: "own" | "other";
   readonly isExpired?: true;

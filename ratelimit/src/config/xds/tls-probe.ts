@@ -9,7 +9,7 @@ import { parseHostPort } from "@weir/common/net/host-port";
 /** Longest handshake, in milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 2_000;
 
-/** Whether the server at `host:port` answers a TLS handshake; the connection is closed then. */
+/** Resolves to true if the server at `host:port` answers a TLS handshake; the connection is closed then. */
 export async function speaksTls(serverUrl: string): Promise<boolean> {
   const { host, port } = parseHostPort(serverUrl) ?? {};
   if (host === undefined || port === undefined) return false;

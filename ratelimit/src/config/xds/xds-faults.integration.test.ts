@@ -42,7 +42,7 @@ const ENDS: readonly (readonly [string, (stream: AdsStream) => void])[] = [
   ["garbage comes instead of frames", ({ socket }) => socket.write(Buffer.alloc(64, 0xee))],
 ];
 
-/** Where in the exchange it ends. Each has the number of requests that the client sends before. */
+/** The points of the exchange at which it ends. Each has a function that takes the exchange there. */
 const POINTS: readonly (readonly [string, (stream: AdsStream) => Promise<unknown>])[] = [
   ["before the answer begins", async ({ hasReceived }) => hasReceived(1)],
   [

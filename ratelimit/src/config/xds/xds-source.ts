@@ -30,7 +30,7 @@ const SILENCE_MS = 5000;
 /** NACKs in a row without that delay, for servers that send a new version each time. */
 const IMMEDIATE_NACKS_MAX = 10;
 
-/** What the source knows of its server. */
+/** The state of the server, as far as the source knows it. */
 export interface ServerState {
   /** The stream of now has had a response. */
   readonly isConnected: boolean;
@@ -57,11 +57,11 @@ interface ConfigsContent {
   readonly version: string;
   /** In the incremental variant. */
   readonly held: HeldResources | undefined;
-  /** Whether more follows until the server has sent all. */
+  /** True if more follows until the server has sent all. */
   readonly isPartial: boolean;
 }
 
-/** What a response leads to. */
+/** The content of a response: a set with its version, an error in it, or another type of resource. */
 type Content = ConfigsContent | Exclude<ResponseContent, { readonly kind: "configs" }>;
 
 /** The source. */
@@ -73,7 +73,7 @@ export class XdsSource implements ConfigSource {
   readonly #streamBackoff: Backoff;
   /** The version of the active configuration; "" before the first. */
   #ackedVersion = "";
-  /** What is active, in the incremental variant. */
+  /** The active resources, in the incremental variant. */
   #held = new HeldResources();
   /** Until a server does not know the incremental variant. */
   #isIncremental: boolean;
@@ -85,7 +85,7 @@ export class XdsSource implements ConfigSource {
   #nacks = 0;
   #nackTimer: NodeJS.Timeout | undefined;
   #silenceTimer: NodeJS.Timeout | undefined;
-  /** Whether the stream has had a response. */
+  /** True once the stream has had a response. */
   #hasResponse = false;
   /** The trouble that was logged and has not ended; its end is logged at the same level. */
   #trouble: "unreachable" | "silent" | undefined;

@@ -51,7 +51,7 @@ export class LocalCacheGeneration {
     return this.#expiries.get(key);
   }
 
-  /** Whether one more key fits into so many bytes, also while the table grows for it. */
+  /** Returns true if one more key fits into so many bytes, also while the table grows for it. */
   hasRoomFor(key: HeldKey, bytesMax: number): boolean {
     if (this.size >= ENTRIES_MAX) return false;
     const slots = this.size < this.#slots ? this.#slots : 3 * this.#slots;
@@ -72,7 +72,7 @@ export class LocalCacheGeneration {
     return true;
   }
 
-  /** Whether every entry has ended by then; true when there is none. */
+  /** Returns true if every entry has ended by then, also when there is none. */
   hasEnded(now: number): boolean {
     return this.#lastExpiry <= now;
   }

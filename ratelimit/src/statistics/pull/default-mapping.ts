@@ -7,7 +7,10 @@ import { parseMapping } from "./mapping-file.ts";
 /** The same path from the sources and from the build. */
 const FILE = new URL("../../../statistics-mapping.yaml", import.meta.url);
 
-/** What makes response times seconds. Milliseconds have the buckets of envoyproxy/ratelimit, as a mapping without its own has. */
+/**
+ * The lines that make response times seconds. Milliseconds have the buckets of envoyproxy/ratelimit,
+ * as a mapping without its own has.
+ */
 const IN_SECONDS = / {4}scale: 0\.001\n( {4}observer_type: histogram\n) {4}histogram_options:\n(?: {6}.*\n)+/;
 
 /**

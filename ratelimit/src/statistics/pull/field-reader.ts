@@ -47,7 +47,7 @@ export class FieldReader {
       .filter((reader) => reader !== undefined);
   }
 
-  /** Whether the field exists. */
+  /** Returns true if the field exists. */
   has(name: string): boolean {
     return Object.hasOwn(this.#fields, name);
   }

@@ -27,7 +27,7 @@ export interface MappingEntry {
         readonly name: string;
         readonly labels: readonly (readonly [name: string, template: string])[];
         readonly help: string | undefined;
-        /** Whether a tag wins over a label of the same name. */
+        /** True if a tag wins over a label of the same name. */
         readonly honorsTags: boolean;
         /** Factor of counters and gauges; timers have their own. */
         readonly scale: number;

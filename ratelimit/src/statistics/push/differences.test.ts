@@ -1,4 +1,4 @@
-// What grew between two flushes.
+// Tests the growth of counters between two flushes.
 import { describe, expect, it } from "vitest";
 import { StatisticsStore } from "../statistics-store.ts";
 import { Differences } from "./differences.ts";

@@ -10,7 +10,7 @@ export interface DifferenceVisitor {
   gauge(name: string, value: number): void;
 }
 
-/** What was sent of a rule's counters, in the order of RULE_STATISTICS. */
+/** The counters of a rule as they were sent, in the order of RULE_STATISTICS. */
 interface Sent {
   readonly values: number[];
   /** All of them together. Counters only grow, so an equal sum means that none did. */
@@ -36,8 +36,8 @@ export class Differences {
 
   /**
    * Visits every gauge and the counters that grew since the last collection (the first time: since
-   * the process started), in the steps of the store's walk. What a caller left out by not asking
-   * for further steps comes with the next collection. One collection at a time.
+   * the process started), in the steps of the store's walk. Growth that a caller left out by not
+   * asking for further steps comes with the next collection. One collection at a time.
    */
   *collect(visitor: DifferenceVisitor): Generator<undefined, void> {
     this.#epoch += 1;
@@ -61,7 +61,7 @@ export class Differences {
     }
   }
 
-  /** Whether anything of the rule grew. */
+  /** Visits the counters of the rule that grew; returns false if none did. */
   #visitRule(statistics: RuleStatistics, epoch: number, visitor: DifferenceVisitor): boolean {
     const sum = sumOf(statistics);
     let sent = this.#rules.get(statistics);

@@ -32,10 +32,10 @@ export abstract class LineChannel {
 
   /** Starts to connect. */
   abstract open(): void;
-  /** Whether lines can be sent now; otherwise counters keep their growth for later. */
+  /** Returns true if lines can be sent now; otherwise counters keep their growth for later. */
   abstract isReady(): boolean;
 
-  /** Whether at least half of the queue is free; a full queue drops lines. */
+  /** Returns true if at least half of the queue is free; a full queue drops lines. */
   hasRoom(): boolean {
     return this.queue.hasRoom;
   }
@@ -68,7 +68,7 @@ export abstract class LineChannel {
 
   /** Sends packets of the queue if possible. */
   protected abstract send(): void;
-  /** Whether there is nothing left that can be sent. */
+  /** Returns true if there is nothing left that can be sent. */
   protected abstract isIdle(): boolean;
   /** Closes the connection. */
   protected abstract end(): void | Promise<void>;

@@ -17,19 +17,19 @@ export class PacketQueue {
     this.#packetMaxBytes = packetMaxBytes;
   }
 
-  /** Whether lines were dropped since the last call. */
+  /** Returns true if lines were dropped since the last call. */
   hasDropped(): boolean {
     const hasDropped = this.#hasDropped;
     this.#hasDropped = false;
     return hasDropped;
   }
 
-  /** Whether no packet is queued. */
+  /** True if no packet is queued. */
   get isEmpty(): boolean {
     return this.#packets.length === 0;
   }
 
-  /** Whether at least half of the queue is free. */
+  /** True if at least half of the queue is free. */
   get hasRoom(): boolean {
     return this.#queuedBytes + this.#bytes < QUEUE_MAX_BYTES / 2;
   }

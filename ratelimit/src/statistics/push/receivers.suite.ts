@@ -72,8 +72,8 @@ export async function openTcpReceiver({ port = 0, isDeaf = false, isSlow = false
 }
 
 /**
- * What StatsD lines say of a statistic: the sum of a counter, the last value of a gauge, the number
- * of a timer's durations.
+ * Returns the value of a statistic in StatsD lines: the sum of a counter, the last value of a gauge,
+ * the number of a timer's durations.
  */
 export function valueInLines(lines: readonly string[], name: string): number | undefined {
   const found = lines.flatMap((line) => {

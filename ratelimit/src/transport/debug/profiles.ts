@@ -97,7 +97,7 @@ async function takeCpuProfile(session: Session, seconds: number, signal: AbortSi
   return (await import("./profile-format.ts")).encodeCpuProfile(profile);
 }
 
-/** What is in use after a garbage collection. */
+/** Takes the profile of the memory that is in use after a garbage collection. */
 async function takeHeapProfile(session: Session): Promise<Buffer> {
   const { profile } = await session.post("HeapProfiler.getSamplingProfile");
   return (await import("./profile-format.ts")).encodeHeapProfile(profile);

@@ -122,7 +122,7 @@ describe("GrpcTransport over TLS", () => {
 
   it("a client of the old authority is refused once the authority was replaced, also when it resumes its session (case 201)", async () => {
     const { target } = await start({ withClients: true });
-    /** Whether the server lets the client in: then it sends its settings. */
+    /** Connects. `isIn` is true if the server lets the client in: then it sends its settings. */
     const connectAgain = async (session?: Buffer) => {
       const socket = handshake(target, session);
       const closed = new AbortController();

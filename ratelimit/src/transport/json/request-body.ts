@@ -29,7 +29,7 @@ export type Body =
 export type ParsedBody =
   { readonly ok: true; readonly request: RateLimitRequest } | { readonly ok: false; readonly message: string };
 
-/** Whether the request announces a body that will be refused. */
+/** Returns true if the request announces a body that will be refused. */
 export function isTooLong(request: IncomingMessage): boolean {
   return Number(request.headers["content-length"]) > BODY_MAX_BYTES;
 }

@@ -11,7 +11,7 @@ import { REPORT_ENTRIES_MAX, type StatisticsReport } from "../messages.ts";
 /** A report that is being filled. */
 type OpenReport = { readonly [List in keyof StatisticsReport]: StatisticsReport[List][number][] };
 
-/** What was reported of a rule's counters, in the order of RULE_STATISTICS. */
+/** The counters of a rule as they were reported, in the order of RULE_STATISTICS. */
 interface ReportedRule {
   values: readonly number[];
   /** All of them together. Counters only grow, so an equal sum means that none did. */
@@ -24,7 +24,7 @@ interface ReportedRule {
 export class StatisticsReporter {
   readonly #store: StatisticsStore;
   readonly #send: (report: StatisticsReport) => void;
-  /** What was reported; as bounded as the store. */
+  /** The values that were reported; as bounded as the store. */
   readonly #counters = new Map<string, number>();
   readonly #rules = new Map<RuleStatistics, ReportedRule>();
   readonly #gauges = new Map<string, number>();
