@@ -19,7 +19,7 @@ const NAMES = ["operator-0", "operator-1", "operator-2"];
 /** Writes after which a leader is known to work. */
 const WRITES = 20;
 
-/** What the processes may do, and what they write. */
+/** The accounts and rights of the processes, and the ConfigMap that they write. */
 const OBJECTS = [
   { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
   {

@@ -117,7 +117,7 @@ export class Operator {
     const { durationMs, renewDeadlineMs } = this.#settings.lease;
     const writer = new LeaderWriter(
       { objects, leadership: this.#election },
-      // What a leader begins until the deadline of its renewal ends before others can take the Lease.
+      // A write that a leader begins by the deadline of its renewal ends before others can take the Lease.
       { writeMaxMs: durationMs - renewDeadlineMs },
     );
     return {

@@ -1,5 +1,5 @@
-// What the operator does in a cluster and what it must not do, as requests to try its roles with. Only
-// tests import it.
+// The actions of the operator in a cluster, and those that it must not do, as requests to try its roles
+// with. Only tests import it.
 const WEIR = "ratelimit.weir.dev/v1alpha1";
 
 /** An object of the API. */
@@ -28,7 +28,7 @@ export const SERVICE = (namespace: string, name = "edge"): object =>
 const PODS = { selector: { matchLabels: { a: "b" } } };
 const TEMPLATE = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
 const SCALED = { maxReplicas: 3, scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "edge" } };
-/** What a RateLimitService consists of: path of the collection, and an object. */
+/** The objects that a RateLimitService consists of, each after the path of its collection. */
 const OWNED: readonly (readonly [string, object])[] = [
   owned("v1", "Service", { ports: [{ port: 1 }] }),
   owned("v1", "ServiceAccount"),
@@ -73,7 +73,7 @@ function secret(namespace: string, name: string): Act {
   return { verb: "apply", path: `${SECRETS(namespace)}/${name}`, content: object("v1", "Secret", namespace, name) };
 }
 
-/** What the operator does in the namespaces that it watches. */
+/** The requests of the operator in the namespaces that it watches. */
 export const IN_NAMESPACES: readonly Act[] = [
   ...[CONFIGS, SERVICES, REVISIONS, "/api/v1/namespaces/web/pods"].flatMap((path) => [
     { verb: "list", path },
@@ -112,7 +112,7 @@ export const IN_NAMESPACES: readonly Act[] = [
   { verb: "get", path: `${SECRETS("web")}/weir-ratelimit-tls` },
 ];
 
-/** What it does in its own namespace, and with its webhook. */
+/** The requests of the operator in its own namespace, and those about its webhook. */
 export const OWN: readonly Act[] = [
   { verb: "create", path: LEASES, content: lease("weir-operator") },
   { verb: "get", path: `${LEASES}/weir-operator` },
@@ -137,7 +137,7 @@ export const WEBHOOK: readonly Act[] = [
   },
 ];
 
-/** What it must not do, whatever the roles. */
+/** The requests that it must not make, whatever the roles. */
 export const FORBIDDEN: readonly Act[] = [
   { verb: "apply", path: `${CONFIGS}/shop`, content: CONFIG("web") },
   { verb: "create", path: CONFIGS, content: CONFIG("web", "other") },

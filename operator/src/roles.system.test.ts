@@ -70,7 +70,7 @@ async function send(
   return await promise;
 }
 
-/** Whether the account may do it. Nothing is changed. */
+/** Resolves with true if the account may do it. Changes nothing. */
 async function may(account: string, { verb, path, content = {} }: Act): Promise<boolean> {
   const at = `${path}${path.includes("?") ? "&" : "?"}`;
   const json = { type: "application/json", content };
@@ -91,7 +91,7 @@ async function may(account: string, { verb, path, content = {} }: Act): Promise<
   const answer = await acts[verb]?.();
   if (answer === undefined) throw new Error(`unknown verb ${verb}`);
   if (answer.status === 403) return false;
-  // What does not exist cannot be deleted, and what exists cannot be created: after the rights are checked.
+  // 404 and 409 come after the check of the rights: an absent object is not deleted, an existing one not created.
   expect([verb, path, answer.text, answer.status < 300 || [404, 409].includes(answer.status)]).toEqual([
     verb,
     path,

@@ -18,7 +18,7 @@ function parse(env: Env): Settings {
   return parseSettings(env, OUTSIDE);
 }
 
-/** What is wrong with these settings. */
+/** The problems of these settings; empty when they are valid. */
 function problemsOf(env: Env): readonly SettingProblem[] {
   try {
     parse(env);

@@ -12,7 +12,7 @@ import { checkNamespaceNames, readConnection } from "@weir/kubernetes/access/con
 import type { LeaseSettings } from "./leader/lease.ts";
 import { type DataPlaneMonitoring, readMonitoring } from "./workload/monitoring-settings.ts";
 
-/** Where Kubernetes mounts the namespace of a pod's service account. */
+/** The file in which Kubernetes mounts the namespace of a pod's service account. */
 const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /** The namespace of the operator when nothing names another. */
@@ -38,7 +38,7 @@ export interface WebhookSettings {
 }
 
 export interface Settings {
-  /** Where its Lease, its Secrets and the control plane are. */
+  /** The namespace of its Lease, its Secrets and the control plane. */
   readonly namespace: string;
   readonly connection: ClusterConnection;
   /** The namespaces whose resources it works for; undefined: all. */
@@ -66,7 +66,7 @@ export interface Settings {
   };
   /** The domain of the names of Services. */
   readonly clusterDomain: string;
-  /** Whether the operator makes certificates. */
+  /** The maker of the certificates: the operator, or something else that writes the Secrets. */
   readonly certificates: "operator" | "external";
   /** Service of the webhook, in the operator's namespace. */
   readonly webhookService: string;

@@ -20,7 +20,7 @@ export class StatusFixture {
   readonly certificates: ReplicaCertificates;
   readonly replicas: readonly Replica[];
   readonly slices = new ObjectCache();
-  /** What the writer of statuses knows of ready pods; a test sets the fleets. */
+  /** The ready pods that the writer of statuses knows; a test sets the fleets. */
   readonly readyPods = {
     fleets: new Map<string, ReadyPods>(),
     listeners: [] as (() => void)[],

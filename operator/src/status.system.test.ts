@@ -174,5 +174,5 @@ describe("StatusReconciler with two replicas", () => {
   });
 });
 
-/** What the schema accepts and the validator does not. */
+/** A rule that the schema accepts and the validator does not. */
 const INVALID_DEEP_RULE = { key: "b", value: "x", shareThreshold: true };

@@ -1,4 +1,4 @@
-// What becomes of the authority: from the content of its Secret and the time to the next step. Pure.
+// Decides the next step of the authority, from the content of its Secret and the time. Pure.
 //
 // Authorities follow each other in steps, so that no process meets a certificate of an authority
 // that it cannot know yet: the next one is made and goes into every bundle; when every Secret has had
@@ -43,7 +43,7 @@ export interface AuthorityState {
   readonly fault: string | undefined;
 }
 
-/** What to do with the authority. */
+/** The next step of the authority. */
 export type AuthorityStep =
   | { readonly kind: "keep" }
   /** Make one that signs immediately. */
@@ -163,7 +163,7 @@ export function authorityData(state: AuthorityState): {
   };
 }
 
-/** Whether a certificate is in the last third of its life, or beyond. */
+/** Returns true if a certificate is in the last third of its life, or beyond. */
 export function isDue({ validFromMs, validToMs }: CertificateDetails, nowMs: number): boolean {
   return nowMs >= validFromMs + (validToMs - validFromMs) * RENEWAL_RATIO;
 }

@@ -43,7 +43,7 @@ describe("CertificateKeeper, authorities", () => {
             expect(fixture.trusts(bundle, pem), `${key} at ${new Date(fixture.nowMs).toISOString()}`).toBe(true);
         }
       }
-      // What pods still had before this pass must be trusted by those that have the new Secret.
+      // Pods that have the new Secret must trust the certificates that pods still had before this pass.
       for (const old of late)
         for (const [key, pem] of Object.entries(old))
           if (key.endsWith(".crt") && key !== "ca.crt")

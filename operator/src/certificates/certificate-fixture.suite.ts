@@ -74,7 +74,7 @@ export class CertificateFixture {
     return this.#lines.filter(({ level }) => level === "warning").map((line) => line["@message"]);
   }
 
-  /** Whether a process with this bundle trusts the certificate now. */
+  /** Returns true if a process with this bundle trusts the certificate now. */
   trusts(bundle: string, pem: string): boolean {
     const trusted = readCertificates(bundle).filter(({ validToMs }) => this.nowMs <= validToMs);
     return trusted.some((authority) =>

@@ -115,7 +115,7 @@ export class CertificateKeeper implements Reconciler {
     }
     const { hasWebhook = true } = this.#naming;
     const webhook = hasWebhook ? await attempt(() => readWebhookTrust(this.#deps.objects, signal)) : undefined;
-    // What could not be read may lack the next authority.
+    // A bundle that could not be read may lack the next authority.
     const bundles = failures.length > 0 ? [""] : bundlesOf(found, webhook);
     this.#checkClock([storedAuthority, ...found.map(({ stored }) => stored)].filter((each) => each !== undefined));
     const latestMs = this.#latestMs(storedAuthority, found);

@@ -1,4 +1,4 @@
-// What the keeper of certificates replaces because it is broken, and what it keeps.
+// The certificates that their keeper replaces because they are broken, and those that it keeps.
 import { X509Certificate } from "node:crypto";
 
 import { isIssuedBy, readCertificates } from "@weir/certificates/inspect";

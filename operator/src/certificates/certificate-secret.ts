@@ -23,7 +23,7 @@ export const BUNDLE_KEY = "ca.crt";
 /** Texts by key. */
 export type SecretData = Readonly<Record<string, string>>;
 
-/** What a Secret should be. */
+/** A Secret as it should be. */
 export interface WantedSecret extends Required<ObjectName> {
   readonly data: SecretData;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ export interface SecretOwner {
 export interface StoredSecret {
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Whether it has our label; otherwise it is not changed. */
+  /** True if it has our label; otherwise it is not changed. */
   readonly isManaged: boolean;
   /** Values that are no UTF-8 text are unreadable, not an error. */
   readonly data: SecretData;
@@ -77,7 +77,7 @@ export function readSecret({ content, uid, resourceVersion }: KubernetesObject):
   };
 }
 
-/** Whether the Secret is as wanted, and has no further data of ours. */
+/** Returns true if the Secret is as wanted, and has no further data of ours. */
 export function isAsWanted(stored: StoredSecret, { data, annotations = {}, owners = [] }: WantedSecret): boolean {
   return (
     Object.entries(data).every(([key, value]) => stored.data[key] === value) &&
@@ -110,7 +110,7 @@ function textsOf(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
-/** Whether an entry of `metadata.managedFields` is that of this operator. */
+/** Returns true if an entry of `metadata.managedFields` is that of this operator. */
 function isOwn({ manager, operation }: Mapping): boolean {
   return manager === MANAGER && operation === "Apply";
 }

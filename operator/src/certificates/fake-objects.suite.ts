@@ -102,7 +102,7 @@ export class FakeObjects {
   }
 }
 
-/** What the other managers have written. */
+/** The entries of the other managers in `metadata.managedFields`. */
 function othersThan(manager: string, object: Content | undefined): readonly Writer[] {
   return (object?.metadata.managedFields ?? []).filter((each) => each.manager !== manager);
 }

@@ -27,7 +27,7 @@ export interface CertifiedService extends FleetMember {
 
 /** A certificate with its key. */
 export interface WantedLeaf {
-  /** Where it is: `<pair>.crt` and `<pair>.key`. */
+  /** Start of its two keys in the Secret: `<pair>.crt` and `<pair>.key`. */
   readonly pair: string;
   readonly names: CertificateNames;
   readonly service?: CertifiedService;
@@ -50,7 +50,7 @@ export interface CertificateNaming {
   /** The Services of the control plane, headless ones included. */
   readonly controlPlaneServices: readonly string[];
   readonly webhookService: string;
-  /** Whether the operator serves the webhook: the configuration of one that it does not serve is not read. */
+  /** True if the operator serves the webhook: the configuration of one that it does not serve is not read. */
   readonly hasWebhook?: boolean;
   /** Further addresses of the webhook. */
   readonly webhookAddresses?: readonly string[];

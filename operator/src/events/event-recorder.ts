@@ -42,12 +42,12 @@ export interface EventObject {
   readonly uid: string;
 }
 
-/** What happened to an object. */
+/** The content of an event of an object. */
 export interface EventText {
   readonly type: "Normal" | "Warning";
   /** Why, in one word for programs, such as `InvalidSpec`. */
   readonly reason: string;
-  /** What the operator did when it noticed, in one word, such as `Validate`. */
+  /** The action of the operator when it noticed, in one word, such as `Validate`. */
   readonly action: string;
   /** For people; cut after 1,024 bytes. */
   readonly note: string;

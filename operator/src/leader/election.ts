@@ -12,8 +12,8 @@ export interface Observation {
 }
 
 /**
- * What to do: `take` the Lease (or make it), `renew` one's own, or `wait` until its holder has let it
- * expire.
+ * The next action: `take` the Lease (or make it), `renew` one's own, or `wait` until its holder has let
+ * it expire.
  */
 export type Decision = "take" | "renew" | "wait";
 

@@ -9,7 +9,7 @@ import { LEASES } from "./lease.ts";
 
 /** How requests of a client go, each number in milliseconds. */
 export interface Network {
-  /** Whether requests and answers are lost. */
+  /** True while requests and answers are lost. */
   isCut: boolean;
   /** Until the server has the request, and until the client has the answer. */
   requestMs: number;

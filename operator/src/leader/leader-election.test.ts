@@ -225,7 +225,7 @@ describe("LeaderElection", () => {
     await expect(a.election.stop()).rejects.toThrow("Cannot begin the work of the leader");
   });
 
-  /** What happens next to one of three replicas, or to the Lease. */
+  /** The next event of one of three replicas, or of the Lease. */
   const EVENT = fc.record({
     kind: fc.constantFrom("cut", "restore", "slow", "fast", "jump", "delete", "nothing"),
     replica: fc.integer({ min: 0, max: 2 }),

@@ -58,7 +58,7 @@ export class LeaderElection implements Part, Leadership {
     this.#problems = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, monotonicMs: deps.monotonicMs });
   }
 
-  /** Whether this replica is the leader. */
+  /** True while this replica is the leader. */
   get isLeader(): boolean {
     return this.#term !== undefined;
   }

@@ -56,7 +56,7 @@ export class LeaseLock {
       if (decide(this.#observed, { identity, durationMs, nowMs }) === "wait") return false;
       const result = await this.#write(current, { holder: identity, durationMs }, signal);
       if (result === "written") return true;
-      // What has changed is read again; what is gone is made again, with no time lost.
+      // A Lease that has changed is read again; one that is gone is made again, with no time lost.
       current = result === "absent" ? undefined : await this.#read(signal);
     }
     return false;

@@ -18,7 +18,7 @@ export interface LeaseSettings {
   readonly retryPeriodMs: number;
 }
 
-/** What a Lease says. */
+/** The content of a Lease. */
 export interface LeaseRecord {
   /** Empty when it was released. */
   readonly holder: string;

@@ -22,11 +22,11 @@ export interface FollowOptions {
   /** Only objects with these labels, written as for kubectl --selector. */
   readonly labelSelector?: string;
   /**
-   * Whether `metadata.managedFields` is dropped, which often is larger than the rest of an object: for
+   * True if `metadata.managedFields` is dropped, which often is larger than the rest of an object: for
    * kinds with thousands of objects.
    */
   readonly isWithoutManagers?: boolean;
-  /** Whether the operator works without the kind, or without the right to read it. */
+  /** True if the operator works without the kind, or without the right to read it. */
   readonly isOptional?: boolean;
 }
 

@@ -28,11 +28,11 @@ export interface ControllerMetrics extends WorkQueueObserver {
   /** A reconcile has ended. */
   reconciled(outcome: ReconcileOutcome, tookMs: number): void;
   failed(kind: ReconcileFailure): void;
-  /** What the gauges read at each scrape. */
+  /** Registers the queue that the gauges read at each scrape. */
   read(queue: Pick<WorkQueue, "depth" | "running" | "workedMs">): void;
 }
 
-/** What the gauges of one controller read. */
+/** The state of one controller that its gauges read. */
 interface Observed {
   readonly name: string;
   readonly concurrency: number;

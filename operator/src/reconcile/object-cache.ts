@@ -17,7 +17,7 @@ export type ObjectLookup = Pick<ObjectCache, "get" | "list" | "onChange" | "isLi
 export class ObjectCache implements ObjectSink {
   readonly #listeners: ObjectListener[] = [];
   readonly #objects = new Map<string, KubernetesObject>();
-  /** What the pages of a list have brought so far. */
+  /** The objects that the pages of a list have brought so far. */
   #listing = new Map<string, KubernetesObject>();
   readonly #isWithoutManagers: boolean;
   #isListed = false;
@@ -38,7 +38,7 @@ export class ObjectCache implements ObjectSink {
     return namespace === undefined ? all : all.filter((object) => object.namespace === namespace);
   }
 
-  /** Whether the objects were listed, and the cluster has not lost their kind since. */
+  /** Returns true if the objects were listed, and the cluster has not lost their kind since. */
   isListed(): boolean {
     return this.#isListed;
   }

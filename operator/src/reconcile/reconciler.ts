@@ -1,4 +1,4 @@
-// What a controller calls for each object that may differ from what is wanted.
+// The reconciler, which a controller calls for each object that may differ from what is wanted.
 
 /** Names an object of a known kind. */
 export interface ObjectKey {
@@ -7,7 +7,7 @@ export interface ObjectKey {
   readonly name: string;
 }
 
-/** What remains to be done after a reconcile that succeeded. */
+/** The work that remains after a reconcile that succeeded. */
 export interface ReconcileResult {
   /** When the object is looked at again although nothing has changed, in milliseconds from now. */
   readonly againAfterMs?: number | undefined;

@@ -128,7 +128,7 @@ describe("WorkQueue", () => {
   });
 });
 
-/** What happens next to a queue: a change of a key, time, the beginning of work, or the end of the oldest. */
+/** The next step of a queue: a change of a key, time, the beginning of work, or the end of the oldest. */
 const STEP = fc.oneof(
   fc.record({ kind: fc.constant("add" as const), name: fc.constantFrom("a", "b", "c", "d") }),
   fc.record({ kind: fc.constant("wait" as const), ms: fc.integer({ min: 0, max: 600 }) }),

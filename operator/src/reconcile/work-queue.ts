@@ -17,7 +17,7 @@ export interface WorkQueueOptions {
   readonly random: () => number;
 }
 
-/** What is counted, in milliseconds; for metrics. */
+/** Receives the events of a queue, with times in milliseconds; for metrics. */
 export interface WorkQueueObserver {
   /** A key that did not wait yet waits now. */
   added(): void;
@@ -29,7 +29,7 @@ export interface WorkQueueObserver {
   ended(workedMs: number): void;
 }
 
-/** What is known about a key that waits or is worked on. */
+/** The state of a key that waits or is worked on. */
 interface Entry {
   readonly key: ObjectKey;
   /** Since when it waits for its turn; undefined while it does not. */

@@ -27,7 +27,7 @@ function replica(name: string, rollout: RolloutInit): ReplicaReport {
   return { name, state: "answers", rollout: message };
 }
 
-/** What is other than usual in a report that leaves out fleets. */
+/** The fields that differ from the usual in a report that leaves out fleets. */
 interface Settled {
   readonly pods?: NonNullable<RolloutInit["pods"]>;
   readonly core?: Partial<ResourceInit>;

@@ -11,7 +11,7 @@ import type { FleetGaps, KnownResource, MergedReports, ReadyPods, ReplicaSight }
 /** Reason of problems that are NACKs, which are shown as rejections. */
 const REJECTED = "RejectedByDataPlane";
 
-/** What reports call all fleets that no resource names. */
+/** The name that reports have for all fleets that no resource names. */
 const OTHER_FLEETS = "*";
 
 /** A replica with its last report, if that counts. */
@@ -128,7 +128,7 @@ function fleetsByPod(rollouts: readonly Rollout[], known: ReadonlyMap<string, Re
   );
 }
 
-/** Whether a stream is of one of the pods: a name is claimed, an address is not. */
+/** Returns true if a stream is of one of the pods, or these are unknown: a name is claimed, an address is not. */
 function isOf(pods: ReadyPods | undefined, pod: Pod): boolean {
   return pods === undefined || pods.addresses.get(podName(pod))?.has(addressOf(pod)) === true;
 }

@@ -1,5 +1,5 @@
-// What all control plane replicas report, as plain data: each pod counts once, and each resource has what
-// every replica knows of it.
+// The reports of all control plane replicas, as plain data: each pod counts once, and each resource has
+// what every replica knows of it.
 
 /** A pod that NACKed the current revision of a resource. */
 export interface PodRejection {
@@ -20,7 +20,7 @@ export interface FleetPods {
   readonly rejected: readonly PodRejection[];
 }
 
-/** What one replica knows of a resource. */
+/** A resource as one replica knows it. */
 export interface KnownResource {
   /** UID of the object that it read last; empty when only the name is known. */
   readonly uid: string;
@@ -53,7 +53,7 @@ export interface ReadyPods {
   readonly awaited: ReadonlySet<string>;
 }
 
-/** What differs in a fleet between its ready pods and the streams that claim to be of it. */
+/** The differences in a fleet between its ready pods and the streams that claim to be of it. */
 export interface FleetGaps {
   /** As in {@link FleetPods}. */
   readonly name: string;
@@ -63,7 +63,7 @@ export interface FleetGaps {
   readonly unknown: number;
 }
 
-/** What is known of one resource. */
+/** The reports on one resource. */
 export interface ResourceReports {
   /** Replicas that should answer and do not. */
   readonly silent: readonly string[];
@@ -75,16 +75,16 @@ export interface ResourceReports {
   readonly gaps: readonly FleetGaps[];
 }
 
-/** What is known of all resources. */
+/** The reports on all resources. */
 export interface MergedReports {
-  /** What is known of the resource `<namespace>/<name>`, also when no replica knows it. */
+  /** Returns the reports on the resource `<namespace>/<name>`, also when no replica knows it. */
   of(key: string): ResourceReports;
   /**
    * The fleet of each connected pod, ready or not, by `<namespace>/<name>`, as far as replicas answer;
    * undefined while none does.
    */
   readonly pods: ReadonlyMap<string, string> | undefined;
-  /** Whether all replicas answer that should: only then a pod that is not among them is not connected. */
+  /** True if all replicas answer that should: only then is a pod that is not in `pods` not connected. */
   readonly isComplete: boolean;
 }
 

@@ -15,7 +15,7 @@ export interface ReplicaEndpoint {
   readonly name: string;
   /** Address and port, such as `10.0.0.1:8081` or `[fd00::1]:8081`. */
   readonly address: string;
-  /** Whether it serves; a replica that does not may still have pods, but need not answer. */
+  /** True if it serves; a replica that does not may still have pods, but need not answer. */
   readonly isReady: boolean;
 }
 

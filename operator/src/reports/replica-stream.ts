@@ -30,7 +30,7 @@ export interface ReplicaAccess {
   readonly serverName: string;
 }
 
-/** What a stream reports to. */
+/** Receives the reports of a stream, and its end. */
 export interface StreamListener {
   /** Something came: a report, or undefined when the last one is still right. */
   answered(rollout: Rollout | undefined): void;

@@ -109,12 +109,12 @@ export class ReportWatch implements Part {
     const replicas = [...this.#replicas.values()];
     this.#replicas.clear();
     for (const { end } of replicas) end.abort();
-    // What they reported says nothing from now on.
+    // Their reports say nothing from now on.
     this.#merged = mergeReports([]);
     await Promise.all(replicas.map(({ done }) => done));
   }
 
-  /** What the replicas report now. */
+  /** Returns the present reports of the replicas, merged. */
   reports(): MergedReports {
     return this.#merged;
   }

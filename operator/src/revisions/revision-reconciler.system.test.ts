@@ -26,7 +26,7 @@ let client: ApiClient;
 /** By name, whether every pod has loaded the present generation. */
 let isLoaded: boolean;
 let reconciler: RevisionReconciler;
-/** What the API server answers to the next writes; undefined: it takes them. */
+/** The failure that the API server answers to the next writes; undefined: it takes them. */
 let refusal: ApiFailure | undefined;
 const writes: string[] = [];
 const logged: Record<string, unknown>[] = [];

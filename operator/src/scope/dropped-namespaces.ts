@@ -46,7 +46,7 @@ export class DroppedNamespaces implements Reconciler {
   readonly key: ObjectKey;
   readonly #deps: DroppedNamespacesDeps;
   readonly #namespaces: readonly string[] | undefined;
-  /** What this leader has noted last. */
+  /** The namespaces that this leader has noted last, separated by commas; undefined: none yet. */
   #noted: string | undefined;
   /** Since when rights are missing. */
   #deniedMs: number | undefined;

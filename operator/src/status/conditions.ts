@@ -13,21 +13,21 @@ const NAMES_MAX = 10;
 /** Longest part of a message that is quoted from a problem or a NACK, in bytes. */
 const QUOTE_MAX_BYTES = 1024;
 
-/** What a condition is. */
+/** The status of a condition, with its reason and message. */
 export interface Finding {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly message: string;
 }
 
-/** What the replicas report of the present generation. */
+/** The reports of the replicas on the present generation. */
 export interface ReplicaView {
   /** Names of replicas that should answer and do not. */
   readonly silent: readonly string[];
   /** Names of replicas that have not read the present generation. */
   readonly behind: readonly string[];
   readonly hasAnswer: boolean;
-  /** What the others know. */
+  /** The resource as each of the others knows it. */
   readonly known: readonly KnownResource[];
 }
 

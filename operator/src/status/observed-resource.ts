@@ -1,4 +1,4 @@
-// What a status needs of a RateLimitConfig as the API server has it.
+// The parts of a RateLimitConfig, as the API server has it, that its status needs.
 import { describeError } from "@weir/common/errors/service-error";
 import { checkStoredObject } from "@weir/crds/rate-limit-config/manifest/check-stored-object";
 import type { RateLimitConfigStatus } from "@weir/crds/rate-limit-config/schema/status-schema";
@@ -6,7 +6,7 @@ import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object
 import { fieldsOf, textOf } from "@weir/kubernetes/mapping";
 import { fieldPath } from "@weir/limits/model/field-path";
 
-/** What is wrong with a field. */
+/** A problem of a field. */
 export interface StatusProblem {
   /** Path such as `spec.domain`; empty: the resource as a whole. */
   readonly field: string;
@@ -21,9 +21,9 @@ export interface ObservedResource {
   readonly domain: string | undefined;
   /** The fleets that it names; undefined: it is for every fleet. */
   readonly fleets: readonly string[] | undefined;
-  /** Whether it puts all its rules into shadow mode. */
+  /** True if it puts all its rules into shadow mode. */
   readonly shadowMode: boolean;
-  /** What the validator finds; empty when the spec is valid. */
+  /** The problems that the validator finds; empty when the spec is valid. */
   readonly problems: readonly StatusProblem[];
 }
 

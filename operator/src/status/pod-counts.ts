@@ -3,7 +3,7 @@ import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
 import type { FleetGaps, KnownResource, PodRejection } from "../reports/merged-reports.ts";
 
-/** What a status calls all fleets together, of rules that name none: their names are their owners' matter. */
+/** The name of all fleets together in the status of rules that name none: their names are their owners' matter. */
 const EVERY_FLEET = "*";
 
 /** Numbers of pods. */
@@ -34,11 +34,11 @@ export interface PodTotals {
   readonly rejections: readonly PodRejection[];
 }
 
-/** What is counted. */
+/** The reports from which pods are counted. */
 export interface PodReports {
-  /** What replicas report that have read the present generation. */
+  /** The reports of replicas that have read the present generation. */
   readonly known: readonly KnownResource[];
-  /** What the others report: their pods have not answered this generation, whatever they have ACKed. */
+  /** The reports of the others: their pods have not answered this generation, whatever they have ACKed. */
   readonly outdated: readonly KnownResource[];
   readonly gaps: readonly FleetGaps[];
 }

@@ -1,4 +1,4 @@
-// What replicas report on one resource, for tests of its status.
+// Reports of replicas on one resource, for tests of its status.
 import type { FleetPods, KnownResource, ResourceReports } from "../reports/merged-reports.ts";
 import type { ObservedResource } from "./observed-resource.ts";
 import { statusOf } from "./status-of.ts";
@@ -20,7 +20,7 @@ export function fleetOf(accepted: number, more: Partial<FleetPods> = {}): FleetP
   return { name: "*", digest: "d1", accepted, pending: 0, rejected: [], ...more };
 }
 
-/** What a replica reports on the resource: one pod has ACKed. */
+/** The report of a replica on the resource: one pod has ACKed. */
 export function knownOf(more: Partial<KnownResource> = {}): KnownResource {
   return { uid: "u1", generation: 3, reason: "", problems: [], servesLastGood: false, fleets: [fleetOf(1)], ...more };
 }

@@ -91,7 +91,7 @@ function notReady({ content }: KubernetesObject, ...labels: readonly string[]): 
   return ready?.["status"] === "True" ? undefined : [1, ...labels, textOf(ready?.["reason"]) ?? "Pending"];
 }
 
-/** Whether a RateLimitService wants no pods. */
+/** Returns true if a RateLimitService wants no pods. */
 function isWithoutPods(service: KubernetesObject): boolean {
   return specOf(service)["replicas"] === 0;
 }

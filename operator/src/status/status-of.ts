@@ -20,8 +20,8 @@ import { countPods, type FleetCounts, type PodTotals } from "./pod-counts.ts";
 export interface ComputedStatus {
   readonly status: RateLimitConfigStatus;
   /**
-   * What it waits for, and what comes within moments, as a rule: reports of replicas, answers of pods, or
-   * connections of pods that have enforced just these rules already. undefined: nothing.
+   * Its wait, which ends within moments as a rule: for reports of replicas, answers of pods, or
+   * connections of pods that have enforced just these rules already. undefined: none.
    */
   readonly awaits: "replicas" | "pods" | "connections" | undefined;
 }
@@ -82,7 +82,7 @@ function awaitedOf({ all, missing }: PodTotals, wasProgrammed: boolean): Compute
   return wasProgrammed && missing === all.pending && all.rejected === 0 ? "connections" : "pods";
 }
 
-/** Whether all pods enforced the present rules when the status was written. */
+/** Returns true if all pods enforced the present rules when the status was written. */
 function isProgrammed(status: RateLimitConfigStatus | undefined, { generation }: ObservedResource): boolean {
   const programmed = status?.conditions?.find(({ type }) => type === "Programmed");
   return programmed?.status === "True" && programmed.observedGeneration === generation;
@@ -94,7 +94,7 @@ function withoutNone({ unknown, ...fleet }: FleetCounts) {
 
 const NO_PODS = { total: 0, accepted: 0, rejected: 0, pending: 0 } as const;
 
-/** Whether a replica has read just this generation; of what is too many it knows only the name. */
+/** Returns true if a replica has read just this generation; of resources that are too many it knows only the name. */
 function isCurrent(known: KnownResource | undefined, { uid, generation }: ObservedResource): boolean {
   if (known === undefined) return false;
   return known.uid === "" ? known.reason !== "" : known.uid === uid && known.generation === generation;

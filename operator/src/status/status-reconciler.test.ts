@@ -76,7 +76,7 @@ describe("StatusReconciler", () => {
   });
 
   describe("while a pod never answers", () => {
-    /** What a replica reports that has read this generation. */
+    /** The report of a replica that has read this generation. */
     const read = (generation: number) => knownOf({ generation, fleets: [fleetOf(1, { pending: 1 })] });
 
     beforeEach(async () => {

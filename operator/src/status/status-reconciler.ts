@@ -42,11 +42,11 @@ export interface StatusDeps {
   readonly objects: Pick<ObjectWriter, "apply">;
   readonly events: Pick<EventRecorder, "record">;
   readonly configs: Pick<ObjectLookup, "get">;
-  /** What the control plane replicas report now. */
+  /** Returns the present reports of the control plane replicas. */
   readonly reports: () => MergedReports;
 }
 
-/** What is remembered of an object. */
+/** The state that is remembered of an object. */
 interface Memory {
   /** The check of its spec, which costs more than all else. */
   spec: unknown;
@@ -57,7 +57,7 @@ interface Memory {
   countsTurnMs: number | undefined;
   awaitsSinceMs: number | undefined;
   awaitsPodsSinceMs: number | undefined;
-  /** What the last write returned, until the cache has that or something newer. */
+  /** The object that the last write returned, until the cache has that or something newer. */
   written: { readonly replaced: string; readonly object: KubernetesObject } | undefined;
 }
 
@@ -99,7 +99,7 @@ export class StatusReconciler implements Reconciler, Part {
     memory.awaitsPodsSinceMs = awaits === "pods" ? (memory.awaitsPodsSinceMs ?? nowMs) : undefined;
     const due = dueWrite(computed, { previous, history: memory }, nowMs);
     if (due === undefined) {
-      // What is written holds nothing: a pod that never answers must not use up the time of what comes later.
+      // A written status holds nothing back: a pod that never answers must not use up the time of later changes.
       memory.awaitsSinceMs = memory.awaitsPodsSinceMs = undefined;
       endTurn(memory, nowMs);
       return {};

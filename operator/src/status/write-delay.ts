@@ -30,7 +30,7 @@ const RECONNECT_MS = 20_000;
 /** The same as AWAITED_MS for rules that the validator refuses: only whether an earlier revision is enforced is open. */
 const REFUSED_MS = 500;
 
-/** What is known of earlier writes of an object. */
+/** The history of the writes of an object. */
 export interface WriteHistory {
   /** When it was last written; undefined: not by this process. By a clock that only goes forward. */
   readonly writtenMs: number | undefined;
@@ -42,7 +42,7 @@ export interface WriteHistory {
   readonly awaitsPodsSinceMs: number | undefined;
 }
 
-/** What a status is compared with, and how long it may wait. */
+/** The status that a new one is compared with, and the history that decides how long it may wait. */
 export interface WriteContext {
   readonly previous: RateLimitConfigStatus | undefined;
   readonly history: WriteHistory;
@@ -51,7 +51,7 @@ export interface WriteContext {
 export interface DueWrite {
   /** Milliseconds until it is due: 0 is now. */
   readonly afterMs: number;
-  /** Whether it changes only numbers of pods. */
+  /** True if it changes only numbers of pods. */
   readonly isCountsOnly: boolean;
 }
 

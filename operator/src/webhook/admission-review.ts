@@ -26,7 +26,7 @@ export interface AdmissionRequest {
   readonly oldObject: Mapping | undefined;
 }
 
-/** What is found in an object. */
+/** The problems and warnings that are found in an object. */
 export interface Findings {
   /** The change is refused when there is one. */
   readonly problems: readonly string[];

@@ -1,5 +1,5 @@
-// What the webhook finds in resources: the problems of the shared validator, and warnings about the rest
-// of the cluster.
+// The findings of the webhook in resources: the problems of the shared validator, and warnings about the
+// rest of the cluster.
 import { type KubernetesObject, readObject } from "@weir/kubernetes/client/kubernetes-object";
 import { beforeEach, describe, expect, it } from "vitest";
 

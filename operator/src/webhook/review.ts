@@ -26,7 +26,7 @@ const [GROUP] = API_VERSION.split("/");
 
 const NOTHING: Findings = { problems: [], warnings: [] };
 
-/** What warnings need to know of the cluster. */
+/** The state of the cluster that warnings depend on. */
 export interface ReviewContext {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -34,14 +34,14 @@ export interface ReviewContext {
   readonly configs: Pick<ObjectLookup, "list">;
   /** The RateLimitServices. */
   readonly services: Pick<ObjectLookup, "list">;
-  /** Whether a pod of the fleet is connected; undefined when that is not known. */
+  /** Returns true if a pod of the fleet is connected; undefined when that is not known. */
   readonly hasPods: (fleet: string) => boolean | undefined;
 }
 
 /** Reviews a change. Objects of other kinds, and deletions, have nothing wrong. */
 export function review({ group, kind, object, oldObject }: AdmissionRequest, context: ReviewContext): Findings {
   if (group !== GROUP || object === undefined) return NOTHING;
-  // What is being deleted must be able to go.
+  // A resource that is being deleted must be able to go.
   if (mappingOf(object["metadata"])?.["deletionTimestamp"] !== undefined) return NOTHING;
   const findings =
     kind === KIND

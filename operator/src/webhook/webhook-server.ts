@@ -39,7 +39,7 @@ const FILES_INTERVAL_MS = 2000;
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
-/** Where the webhook listens, and its files. */
+/** The listen address of the webhook, and its files. */
 export interface WebhookOptions {
   readonly host: string;
   readonly port: number;

@@ -61,7 +61,7 @@ it.each([
     },
     is: true,
   },
-  // What says nothing is not stored.
+  // Values that say nothing are not stored.
   { what: "an empty text that is left out", rendered: { value: "" }, actual: {}, is: true },
   { what: "null that is left out", rendered: { value: null }, actual: {}, is: true },
   { what: "null that has a default", rendered: { value: null }, actual: { value: 1 }, is: true },

@@ -1,4 +1,4 @@
-// Whether an object of the cluster still has what the operator has applied. Fields of others do not count.
+// Checks that an object of the cluster still has what the operator has applied. Fields of others do not count.
 import { mappingOf } from "@weir/kubernetes/mapping";
 
 /** Fields by which the elements of a list are told apart, wherever others may add elements. */
@@ -20,9 +20,9 @@ const FACTORS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Whether everything that `rendered` says is in `actual`: mappings may have further fields, and lists of
- * named elements further elements, but selectors no further label. Empty texts, lists and mappings say nothing, and the API server
- * leaves them out; in place of null it puts the default.
+ * Returns true if everything that `rendered` says is in `actual`: mappings may have further fields, and
+ * lists of named elements further elements, but selectors no further label. Empty texts, lists and
+ * mappings say nothing, and the API server leaves them out; in place of null it puts the default.
  */
 export function hasAsRendered(actual: unknown, rendered: unknown): boolean {
   return isIn(actual, rendered, (left, right) => left === right);

@@ -1,4 +1,4 @@
-// What keeps a RateLimitService from its fleet.
+// Finds the conflict that keeps a RateLimitService from its fleet.
 import { fleetConflictOf, fleetOwners } from "@weir/crds/rate-limit-service/fleet-owner";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 

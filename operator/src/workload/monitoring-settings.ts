@@ -9,7 +9,7 @@ const LABEL_NAME = /^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:
 const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** What the PodMonitors and NetworkPolicies of data planes have, unless their resource says it. */
+/** The settings of the PodMonitors and NetworkPolicies of data planes, unless their resource has its own. */
 export interface DataPlaneMonitoring {
   /** Labels by which Prometheus selects PodMonitors; those of a resource come on top. */
   readonly labels: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-// What pods need from others, as people read it.
+// The needs of pods from others, as people read them.
 import type { RateLimitServiceSpec } from "@weir/crds/rate-limit-service/schema/schema";
 import { describe, expect, it } from "vitest";
 

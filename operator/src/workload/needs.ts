@@ -1,4 +1,4 @@
-// What the pods of a workload need from others before they are ready, for people. Pure.
+// Names the Secrets and the store that the pods of a workload need before they are ready, for people. Pure.
 import type { RateLimitServiceSpec } from "@weir/crds/rate-limit-service/schema/schema";
 
 import { RATELIMIT_SECRET } from "../certificates/certificate-secret.ts";

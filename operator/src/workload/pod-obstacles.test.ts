@@ -1,4 +1,4 @@
-// What keeps pods from becoming ready, from statuses as a kubelet writes them.
+// Obstacles that keep pods from becoming ready, from statuses as a kubelet writes them.
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { describe, expect, it } from "vitest";
 

@@ -1,5 +1,5 @@
-// What keeps pods from becoming ready, as far as their own statuses and the reports of the control plane
-// say it: neither the pods nor their events and Secrets are read. Pure.
+// Finds the obstacles that keep pods from becoming ready, as far as their own statuses and the reports of
+// the control plane show them: neither the logs of the pods nor their events and Secrets are read. Pure.
 import { cutText } from "@weir/common/text/cut-text";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { fieldsOf, type Mapping, mappingOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
@@ -23,7 +23,7 @@ const LAST_LINES_MAX_BYTES = 1024;
 /** States of a container that is on its way. */
 const STARTING: ReadonlySet<unknown> = new Set(["ContainerCreating", "PodInitializing"]);
 
-/** What is known about pods besides their statuses. */
+/** The facts about pods that their statuses do not have. */
 export interface PodSurroundings {
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
@@ -37,11 +37,11 @@ export interface PodSurroundings {
   readonly store: string | undefined;
 }
 
-/** What keeps one pod from becoming ready. */
+/** The obstacle that keeps one pod from becoming ready. */
 export interface PodObstacle {
   /** Names the pod, without a full stop. */
   readonly text: string;
-  /** Whether it does not pass by itself: it is a failure, or takes longer than a start does. */
+  /** True if it does not pass by itself: it is a failure, or takes longer than a start does. */
   readonly isStuck: boolean;
 }
 
@@ -66,7 +66,7 @@ export function podObstacles(pods: readonly KubernetesObject[], surroundings: Po
     });
 }
 
-/** Whether the pod should become ready: one that was evicted stays, and another takes its place. */
+/** Returns true if the pod should become ready: one that was evicted stays, and another takes its place. */
 function isExpected(pod: KubernetesObject): boolean {
   const { phase } = fieldsOf(pod.content["status"]);
   return !isReadyPod(pod) && !isEnding(pod) && phase !== "Failed" && phase !== "Succeeded";

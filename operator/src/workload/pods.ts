@@ -1,8 +1,8 @@
-// What pods say of themselves.
+// Reads the readiness, the labels and the conditions of pods.
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
-/** Whether the pod is ready, and not about to end. */
+/** Returns true if the pod is ready, and not about to end. */
 export function isReadyPod(pod: KubernetesObject): boolean {
   return !isEnding(pod) && conditionOf(pod, "Ready")?.["status"] === "True";
 }
@@ -12,12 +12,12 @@ export function labelOf({ content }: KubernetesObject, label: string): string | 
   return textOf(fieldsOf(fieldsOf(content["metadata"])["labels"])[label]);
 }
 
-/** Whether the object has all of the labels. */
+/** Returns true if the object has all of the labels. */
 export function hasLabels(object: KubernetesObject, labels: Readonly<Record<string, string>>): boolean {
   return Object.entries(labels).every(([label, value]) => labelOf(object, label) === value);
 }
 
-/** Whether the object is being deleted. */
+/** Returns true if the object is being deleted. */
 export function isEnding({ content }: KubernetesObject): boolean {
   return fieldsOf(content["metadata"])["deletionTimestamp"] !== undefined;
 }

@@ -80,17 +80,17 @@ export function readyPodsOf(
   return ready;
 }
 
-/** What of a service matters here, for comparisons. */
+/** The parts of a service that matter here, as a text for comparisons. */
 function fleetText(service: KubernetesObject | undefined): string | undefined {
   return service && [service.uid, readService(service).fleet, isElsewhere(service)].join();
 }
 
-/** Whether the pods connect to a control plane of another address, which other operators report on. */
+/** Returns true if the pods connect to a control plane of another address, which other operators report on. */
 function isElsewhere({ content }: KubernetesObject): boolean {
   return textOf(fieldsOf(fieldsOf(content["spec"])["controlPlane"])["address"]) !== undefined;
 }
 
-/** What of a pod matters here, for comparisons. */
+/** The parts of a pod that matter here, as a text for comparisons. */
 function podText(pod: KubernetesObject | undefined): string | undefined {
   return pod && [serviceOf(pod), isEnding(pod), isReadyPod(pod), ...addressesOf(pod)].join();
 }

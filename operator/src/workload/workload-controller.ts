@@ -17,7 +17,7 @@ export interface WorkloadControllerDeps
   readonly services: ObjectLookup;
   /** Those of {@link followPods}, which other parts read too. */
   readonly pods: ObjectLookup;
-  /** Where the kinds of objects are followed that only this controller reads. */
+  /** Follows the kinds of objects that only this controller reads. */
   readonly caches: Pick<ClusterCaches, "follow">;
 }
 

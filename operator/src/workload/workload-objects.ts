@@ -34,7 +34,7 @@ export interface WorkloadObjectsDeps {
   readonly owned: Readonly<Record<OwnedKindName, ObjectLookup>>;
 }
 
-/** What came of it. */
+/** The result of writing the objects of a workload. */
 export type WorkloadOutcome =
   | {
       readonly kind: "written";
@@ -51,7 +51,7 @@ export type WorkloadOutcome =
 export class WorkloadObjects {
   readonly #deps: WorkloadObjectsDeps;
   readonly #rendered = new WeakMap<Workload, readonly RenderedObject[]>();
-  /** What each object of the caches was found to be as. */
+  /** The rendered object that each object of the caches was found to match. */
   readonly #asRendered = new WeakMap<KubernetesObject, WrittenObject>();
 
   constructor(deps: WorkloadObjectsDeps) {
@@ -125,7 +125,7 @@ export class WorkloadObjects {
     return isAsRendered;
   }
 
-  /** Whether the API server has the workload's resource, and does not delete it. */
+  /** Resolves with true if the API server has the workload's resource, and does not delete it. */
   async #isThere({ namespace, name, uid }: Workload, signal: AbortSignal): Promise<boolean> {
     const service = await this.#deps.objects.get(RATE_LIMIT_SERVICES, { namespace, name }, signal);
     return service?.uid === uid && !isEnding(service);
@@ -173,8 +173,8 @@ export function replicasOf({ content }: KubernetesObject): number {
 }
 
 /**
- * Whether the object is the resource's: it is its controller, or one of the same name was that is gone, or none
- * is and the labels are ours. The last two come of a restore, and of a definition that was deleted.
+ * Returns true if the object is the resource's: it is its controller, or one of the same name was that is gone,
+ * or none is and the labels are ours. The last two result from a restore, and from a definition that was deleted.
  */
 function isOwn(object: KubernetesObject, { name, uid }: Workload): boolean {
   const controller = controllerOf(object);

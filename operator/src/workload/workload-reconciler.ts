@@ -115,7 +115,7 @@ export class WorkloadReconciler implements Reconciler, Part {
   /** Brings one resource's objects and status into the state that is wanted. Fails with ApiFailure. */
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
     const object = this.#deps.services.get(key);
-    // What belongs to a deleted resource is deleted by Kubernetes.
+    // Kubernetes deletes what belongs to a deleted resource.
     if (object === undefined || isEnding(object)) {
       this.#workloads.delete(textOfKey(key));
       return {};
@@ -241,7 +241,7 @@ export class WorkloadReconciler implements Reconciler, Part {
     if (await this.#apply(object, { status }, "status", signal)) this.#recordProblem(object, before, status);
   }
 
-  /** Whether it was written: only to the version that is given, because a later reconcile knows more. */
+  /** Resolves with true if it was written: only to the version that is given, because a later reconcile knows more. */
   async #apply(
     { name, namespace, uid, resourceVersion }: KubernetesObject,
     { metadata, ...content }: { readonly metadata?: object; readonly status?: RateLimitServiceStatus },

@@ -16,7 +16,7 @@ export interface WorkloadProblem {
   readonly message: string;
 }
 
-/** What a status is computed from. `connected` has those of the own pods that are connected. */
+/** The facts from which a status is computed. `connected` has those of the own pods that are connected. */
 export interface StatusFacts extends Omit<PodSurroundings, "nowMs"> {
   readonly generation: number;
   readonly fleet: string;
@@ -59,7 +59,7 @@ export function workloadStatus(
   };
 }
 
-/** Whether the controller of Deployments has seen the Deployment as it is; only then its counts are about that. */
+/** Returns true if the controller of Deployments has seen this generation; only then are its counts about that. */
 function isObserved(deployment: KubernetesObject): boolean {
   return numberOf(fieldsOf(deployment.content["status"])["observedGeneration"]) >= (deployment.generation ?? 0);
 }

@@ -1,5 +1,5 @@
-// What every counter backend must do, as tests that run over each of them; and the batch that tests
-// count with.
+// The requirements on every counter backend, as tests that run over each of them; and the batch that
+// tests count with.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CountBatch, CountedCheck, Counter } from "./counter.ts";
 import type { StoreError } from "./store-error.ts";
@@ -72,7 +72,7 @@ export function read(counter: Counter, ...checks: readonly CountedCheck[]): Prom
   return batch.counts;
 }
 
-/** What a backend under test can do, and how to wait for it. */
+/** A backend under test, with the means to close it and to wait for it. */
 export interface CounterUnderTest {
   readonly counter: Counter;
   readonly close: () => Promise<void>;
@@ -86,12 +86,12 @@ export interface CounterUnderTest {
 /** How a backend counts, where the interface allows more than one way. */
 export interface CounterAbilities {
   /**
-   * Whether calls and checks that come together see each other's increments. A backend without it
+   * True if calls and checks that come together see each other's increments. A backend without it
    * reads, predicts, answers and increments afterwards: its numbers are exact only once it has
    * settled. Default true.
    */
   readonly countsAtOnce?: boolean;
-  /** Whether any text can be a key. Default true. */
+  /** True if any text can be a key. Default true. */
   readonly takesAnyKey?: boolean;
 }
 

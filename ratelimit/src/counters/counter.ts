@@ -33,14 +33,14 @@ export interface CountedCheck {
    * follows.
    */
   readonly addend: number;
-  /** Whether an addend below 0 takes back what this process has added before: the count may go below 0. */
+  /** True if an addend below 0 takes back what this process has added before: the count may go below 0. */
   readonly isTakenBack?: boolean;
   /**
    * The count after this increment, or the current count for a read; set by the backend before it
    * calls `counted`. Not used by cells.
    */
   after: number;
-  /** What to count in when it is no plain count; then a read is a count of 0 hits. */
+  /** The cell to count in when it is no plain count; then a read is a count of 0 hits. */
   readonly cell?: CountedCell | undefined;
 }
 

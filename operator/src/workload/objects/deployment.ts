@@ -15,8 +15,9 @@ const CHECKSUM_ANNOTATION = "ratelimit.weir.dev/checksum";
 const USER = 65_532;
 
 /**
- * What a pod is given whose resource does not say it: what an autoscaler counts shares of, and memory above the
- * 142 MiB of a pod after a million descriptors (docs/benchmarks.md). A pod that is throttled answers late.
+ * The resources of a pod whose RateLimitService does not set them: requests of which an autoscaler counts shares,
+ * and memory above the 142 MiB of a pod after a million descriptors (docs/benchmarks.md). CPU has no limit: a pod
+ * that is throttled answers late.
  */
 const RESOURCES = { requests: { cpu: "250m", memory: "256Mi" }, limits: { memory: "256Mi" } };
 

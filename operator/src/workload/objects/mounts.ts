@@ -3,7 +3,7 @@
 import { RATELIMIT_SECRET } from "../../certificates/certificate-secret.ts";
 import type { Workload } from "./workload.ts";
 
-/** Where the files are. */
+/** The folder of the mounted files. */
 const FOLDER = "/etc/weir";
 
 /** Owner and group may read. */
@@ -50,7 +50,7 @@ export function volumesOf(mounts: readonly Mount[]): readonly object[] {
   });
 }
 
-/** Where the container has them. No subPath: such files never change. */
+/** The volume mounts of the container. No subPath: such files never change. */
 export function volumeMountsOf(mounts: readonly Mount[]): readonly object[] {
   return mounts.map(({ name }) => ({ name, mountPath: `${FOLDER}/${name}`, readOnly: true }));
 }

@@ -4,7 +4,7 @@ import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 /** A kind as the API has it, and as manifests name it. */
 export interface OwnedKind extends ApiKind {
   readonly kind: string;
-  /** What the name of the object adds to that of the resource. */
+  /** The text that the name of the object adds to that of the resource. */
   readonly suffix?: string;
   /** Not part of Kubernetes itself: a cluster may not know it. */
   readonly isOptional?: true;

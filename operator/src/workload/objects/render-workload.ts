@@ -29,7 +29,7 @@ const RENDERERS: Readonly<Record<OwnedKindName, (workload: Workload) => WrittenO
   podMonitor: renderPodMonitor,
 };
 
-/** What should be there of one kind. */
+/** The object of one kind that should be there. */
 export interface RenderedObject {
   readonly kind: OwnedKindName;
   /** Undefined: nothing. */

@@ -10,7 +10,7 @@ type Backend = RateLimitServiceSpec["backend"];
 type Redis = NonNullable<Backend["redis"]>;
 type Memcached = NonNullable<Backend["memcached"]>;
 
-/** Where a Redis is: the part that the main store and that of counters per second have in common. */
+/** The connection to a Redis: the part that the main store and that of counters per second have in common. */
 type RedisServer = Pick<Redis, "type" | "single" | "sentinel" | "cluster" | "auth" | "poolSize" | "connectTimeout">;
 
 /** The settings of the store. */

@@ -1,5 +1,5 @@
-// What the objects of one RateLimitService are rendered from, and what they have in common: names,
-// labels, owner.
+// The source from which the objects of one RateLimitService are rendered, and what they have in common:
+// names, labels, owner.
 import { fleetOf } from "@weir/crds/rate-limit-service/fleet";
 import {
   type RateLimitServiceResource,
@@ -21,14 +21,14 @@ export const CONTAINER = "ratelimit";
 /** Name of the ports of a pod, with their numbers. */
 export const PORTS = { grpc: 8081, http: 8080, debug: 6070, metrics: 9090 } as const;
 
-/** What the operator decides for all data planes. */
+/** The options of the operator for all data planes. */
 export interface WorkloadOptions {
   /** Image of the pods of a resource that names none. */
   readonly image: string;
   /** Secrets with which that image is pulled, in the namespace of each resource. */
   readonly imagePullSecrets: readonly string[];
   readonly monitoring: DataPlaneMonitoring;
-  /** What the pods log, unless `env` of their resource says it. */
+  /** Level and format of the logs of the pods, unless `env` of their resource sets them. */
   readonly log: { readonly level: string; readonly format: string };
   readonly controlPlane: {
     /** `host:port` of the operator's own control plane, as pods reach it. */

@@ -1,4 +1,4 @@
-// What the commands send, how they handle each answer, and what they count.
+// The lines that the commands send, their handling of each answer, and their statistics.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";

@@ -10,7 +10,7 @@ import { parseCount } from "./stored-value.ts";
 /** The sum that `incr` answers, possibly followed by spaces. */
 const SUM = /^\d{1,20} *$/;
 
-/** What the commands need from their node. */
+/** The functions and statistics that the commands need from their node. */
 export interface CommandContext {
   readonly statistics: MemcachedStatistics;
   /** The expiry to send with a new key, for a window of so many seconds. */
@@ -181,7 +181,7 @@ export class IncrementCommand implements Command {
   }
 }
 
-/** Whether the server refuses a command that it understood; the connection remains usable. */
+/** Returns true if the server refuses a command that it understood; the connection remains usable. */
 function isRefusal(line: string): boolean {
   return line.startsWith("SERVER_ERROR") || line.startsWith("CLIENT_ERROR");
 }

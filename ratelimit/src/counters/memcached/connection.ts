@@ -56,7 +56,7 @@ export class Connection implements ReplyListener {
   #commands: Command[] = [];
   #head = 0;
   #load = 0;
-  /** Whether the socket is connected, TLS included. */
+  /** True if the socket is connected, TLS included. */
   #isConnected = false;
   #timer: NodeJS.Timeout | undefined;
   #error: StoreError | undefined;

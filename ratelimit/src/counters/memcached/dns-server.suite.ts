@@ -20,7 +20,7 @@ export interface SrvRecord {
 
 /** A running server. */
 export class DnsServer {
-  /** What it answers, by name without the dot at the end. */
+  /** The records that it answers, by name without the dot at the end. */
   readonly records = new Map<string, readonly SrvRecord[]>();
   /** Names that were asked for. */
   readonly questions: string[] = [];
@@ -33,7 +33,7 @@ export class DnsServer {
     await once(this.#socket, "listening");
   }
 
-  /** Where it listens, as a resolver wants it. */
+  /** The address on which it listens, as a resolver wants it. */
   get address(): string {
     return `127.0.0.1:${this.#socket.address().port}`;
   }

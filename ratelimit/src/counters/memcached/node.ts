@@ -64,7 +64,7 @@ export class MemcachedNode implements ConnectionListener {
    * replace a lost one.
    */
   #failure: StoreError | undefined;
-  /** What the next flush writes. */
+  /** The reads and increments that the next flush writes, by key. */
   readonly #reads = new Map<string, KeyRead>();
   readonly #increments = new Map<string, IncrementCommand>();
   /** Increments in their second or third step. */
@@ -99,7 +99,7 @@ export class MemcachedNode implements ConnectionListener {
     };
   }
 
-  /** Whether a connection works. */
+  /** True while a connection works. */
   get isReady(): boolean {
     return this.#connections.size > 0;
   }

@@ -1,4 +1,4 @@
-// What the parser makes of whole replies, of replies cut anywhere, and of bytes that are none.
+// The results of the parser from whole replies, from replies cut anywhere, and from bytes that are none.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError, ReplyParser } from "./reply-parser.ts";

@@ -21,7 +21,7 @@ const LF = 0x0a;
 /** `VALUE <key> <flags> <bytes>`, possibly followed by the unique number of `gets`. */
 const VALUE_LINE = /^VALUE ([^ ]+) (\d{1,10}) (\d{1,10})(?: \d{1,20})?$/;
 
-/** What a server sends is not memcached's protocol, or answers nothing that was asked. */
+/** The server sent bytes that are not memcached's protocol, or that answer nothing that was asked. */
 export class ProtocolError extends Error {}
 
 /** The error of an item that no command asked for. */

@@ -53,7 +53,7 @@ export class EntryArena {
     return place;
   }
 
-  /** Whether the entry at this place has this key. */
+  /** Returns true if the entry at this place has this key. */
   hasKey(place: number, key: StoredKey): boolean {
     const stored = this.#chunkOf(place).words;
     const start = 2 * (place & (CHUNK_UNITS - 1)) + this.#numberWords;

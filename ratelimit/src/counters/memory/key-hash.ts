@@ -11,7 +11,7 @@ export interface HashSeed {
 const V2 = 0x6c796765;
 const V3 = 0x74656462;
 
-/** What separates the message from the rounds that close the hash, and their number. */
+/** The constant that separates the message from the rounds that close the hash, and the number of these. */
 const END = 0xff;
 const CLOSING_ROUNDS = 3;
 

@@ -13,7 +13,7 @@ const TEXTS = ["user-", "ä", "敥", "\ud800", "x".repeat(300), ""] as const;
 /** Most windows of one length. */
 const WINDOWS_MAX = 4;
 
-/** What the backend must count: the windows that a clock may come to, of a bounded number of keys. */
+/** The reference model of the backend: the windows that a clock may come to, of a bounded number of keys. */
 class MapModel {
   /** By window length the counts by the start of their window. */
   readonly #windows = new Map<number, Map<number, Map<string, number>>>();

@@ -18,7 +18,7 @@ export interface MemoryCounterOptions {
   readonly maxKeys: number;
 }
 
-/** What the counter takes from its process; tests replace it. */
+/** The clock and the seed that the counter takes from its process; tests replace them. */
 export interface MemoryCounterDeps {
   /** Milliseconds since the epoch; called only when the table is full, or has too many lengths of windows. */
   readonly clock: () => number;

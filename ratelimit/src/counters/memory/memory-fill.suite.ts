@@ -8,7 +8,7 @@ import { bucketRule } from "../cells.suite.ts";
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { MemoryCounter } from "./memory-counter.ts";
 
-/** What the program prints, as JSON. */
+/** The report that the program prints, as JSON. */
 export interface FillReport {
   /** Growth of the resident memory by the counters, in bytes. */
   readonly rssBytes: number;

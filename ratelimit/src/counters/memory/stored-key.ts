@@ -13,7 +13,7 @@ const KEY_MAX_LENGTH = 256;
 const KEY_MAX_WORDS = 1 + KEY_MAX_LENGTH / 2;
 
 /**
- * What the bytes after the header are. Part of the header: keys of two forms are never equal.
+ * The form of the bytes after the header. Part of the header: keys of two forms are never equal.
  * UTF-16, because in UTF-8 all lone surrogates are the same.
  */
 const ASCII = 0 << 16;

@@ -1,5 +1,5 @@
-// What every deployment type does when the file with its credentials changes: it moves all connections to
-// the new user, and loses no call.
+// The behaviour of every deployment type when the file with its credentials changes: it moves all
+// connections to the new user, and loses no call.
 import { silentLog } from "@weir/common/log/log";
 import { SecretFile } from "@weir/common/secrets/secret-file";
 import { Secret } from "@weir/common/settings/secret";

@@ -44,7 +44,7 @@ export interface DeploymentDeps {
   /** Receives the number of working connections at each change. */
   readonly connections: (active: number) => void;
   /**
-   * Whether cells are counted by the time of the calls, not by the clock of the store: for tests in virtual time.
+   * True if cells are counted by the time of the calls, not by the clock of the store: for tests in virtual time.
    * Default false.
    */
   readonly usesOwnClock?: boolean;

@@ -17,8 +17,8 @@ import type { RedisCounterOptions, RedisServerOptions } from "./options.ts";
 export const COMMAND_TIMEOUT_MS = 2000;
 
 /**
- * What a busy machine may add to a time limit, in milliseconds: together they are shorter than a
- * connection may take.
+ * The time that a busy machine may add to a time limit, in milliseconds: together they are shorter than
+ * a connection may take.
  */
 export const SLACK_MS = 12_000;
 
@@ -31,7 +31,7 @@ export const PATIENT = { commandTimeoutMs: 30_000 };
 /** The time for a start that must fail: enough for one attempt to fail on a busy machine. */
 export const SHORT_START = { startup: { initialMs: 20, maxMs: 50, maxElapsedMs: 4000 } };
 
-/** What differs from the usual options. */
+/** The options that differ from the usual ones. */
 export interface CounterChoices {
   readonly server?: Partial<RedisServerOptions>;
   readonly perSecond?: RedisServerOptions;

@@ -1,4 +1,4 @@
-// What the backend does with a call over its deployments, which are made up here: refusals, and
+// The handling of a call by the backend over its deployments, which are made up here: refusals, and
 // failures while checks are added.
 import { silentLog } from "@weir/common/log/log";
 import { TurnEnd } from "@weir/common/turn/turn-end";

@@ -11,7 +11,7 @@ import { probeCells } from "./script-probe.ts";
 const SECOND = 1;
 
 /**
- * What the backend works with. `connections` receives the smaller number of working connections of
+ * The dependencies of the backend. `connections` receives the smaller number of working connections of
  * the two deployments, at each change.
  */
 export interface RedisCounterDeps extends DeploymentDeps {
@@ -56,7 +56,7 @@ class RedisCounter implements Counter {
   readonly #turn: TurnEnd;
   readonly #monotonicMs: () => number;
   readonly #maxElapsedMs: number;
-  /** Whether scripts are used: they give hits back, and count in cells. */
+  /** True if scripts are used: they give hits back, and count in cells. */
   readonly givesBack: boolean;
 
   constructor(

@@ -18,7 +18,7 @@ export type Script = (words: readonly string[], node: ScriptedNode) => Answer;
 export class ScriptedNode {
   /** Every command but PING, as words, in order of arrival. */
   readonly commands: string[] = [];
-  /** What it answers to commands other than PING; changed at will. */
+  /** Answers commands other than PING; changed at will. */
   script: Script;
   port = 0;
   readonly #server: Server;

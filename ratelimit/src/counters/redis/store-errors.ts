@@ -29,8 +29,8 @@ export function replyError(address: string, cause: unknown): StoreError {
 }
 
 /**
- * Whether a reply means that the connection must be replaced, perhaps by one to another server with
- * the same name.
+ * Returns true if a reply means that the connection must be replaced, perhaps by one to another server
+ * with the same name.
  */
 export function isUselessConnection(cause: unknown): boolean {
   return cause instanceof Error && USELESS_CONNECTION.test(cause.message);

@@ -10,15 +10,15 @@ import type { KeyChecks } from "./key-checks.ts";
 /** How long the difference of the clocks is used, in milliseconds. */
 const CLOCK_INTERVAL_MS = 10_000;
 
-/** What the server answers when it does not have the script; nothing was counted then. */
+/** The error of a server that does not have the script; nothing was counted then. */
 const NO_SCRIPT = /^NOSCRIPT\b/;
 
-/** What the commands work with. */
+/** The dependencies of the commands. */
 export interface CellCommandsDeps {
   readonly log: Log;
   /** Milliseconds by a clock that only goes forward. */
   readonly monotonicMs: () => number;
-  /** Whether calls are counted by their own time, as tests in virtual time want it. */
+  /** True if calls are counted by their own time, as tests in virtual time want it. */
   readonly usesOwnClock: boolean;
   /** The server for messages. */
   readonly text: () => string;
@@ -28,7 +28,7 @@ export interface CellCommandsDeps {
 export class CellCommands {
   readonly #deps: CellCommandsDeps;
   #knowsScript = false;
-  /** What has to be added to our time; undefined before it is known. */
+  /** Milliseconds to add to our time for that of the store; undefined before they are known. */
   #offsetMs: number | undefined;
   /** When the difference was asked for last. */
   #askedMs = -Infinity;
@@ -66,7 +66,7 @@ export class CellCommands {
     return true;
   }
 
-  /** Whether an error says that the server lacks the script; then the next command brings it. */
+  /** Returns true if an error says that the server lacks the script; then the next command brings it. */
   isUnknownScript(error: Error): boolean {
     if (!NO_SCRIPT.test(error.message)) return false;
     this.#knowsScript = false;
@@ -90,7 +90,7 @@ export class CellCommands {
     return !this.#deps.usesOwnClock && (this.#offsetMs === undefined || this.#isDue(monotonicMs));
   }
 
-  /** Whether the difference is to be found out again; an answer that never comes is not waited for any longer. */
+  /** Returns true when the difference must be asked for again; an answer that never comes is not awaited any longer. */
   #isDue(monotonicMs: number): boolean {
     return monotonicMs - this.#askedMs >= CLOCK_INTERVAL_MS;
   }

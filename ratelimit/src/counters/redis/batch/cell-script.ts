@@ -115,19 +115,19 @@ const EVALSHA = `$7\r\nevalsha\r\n${textArgument(DIGEST)}`;
 const FIXED_ARGUMENTS = 8;
 const LIMIT_ARGUMENTS = 4;
 
-/** What a call of the script consists of. */
+/** The parts of a call of the script. */
 export interface CellCommand {
   readonly key: string;
   /** Of the key in UTF-8. */
   readonly keyBytes: number;
   readonly rule: CellRule;
   readonly nowMs: number;
-  /** Whether the server's clock counts instead, and is answered. */
+  /** True if the server's clock counts instead, and the answer has its time. */
   readonly takesTime: boolean;
   /** Hits of each call. */
   readonly hits: number;
   readonly calls: number;
-  /** Whether the text is sent: the server may not know the script. */
+  /** True if the text is sent: the server may not know the script. */
   readonly sendsText: boolean;
 }
 
@@ -167,7 +167,7 @@ function ruleArguments({ limits, countsRejected }: CellRule, nowMs: number): str
   return textArgument(countsRejected ? "1" : "0") + each.join("");
 }
 
-/** What the script answers. */
+/** The answer of the script. */
 export interface CellAnswer {
   readonly passing: number;
   /** Milliseconds of the server; 0 when they were not taken. */
@@ -186,7 +186,7 @@ export function cellAnswerOf(text: string, { limits }: CellRule): CellAnswer | u
   BYTES.write(text, "latin1");
   const state = new Array<number>(numbers);
   for (let index = 0; index < numbers; index++) state[index] = NUMBERS[2 + index] ?? 0;
-  // What the script keeps there is its own.
+  // The script keeps a number of its own there.
   for (const [index, { algorithm }] of limits.entries())
     if (algorithm === TOKEN_BUCKET) state[index * CELL_NUMBERS + 2] = 0;
   return { passing: NUMBERS[0] ?? 0, serverMs: NUMBERS[1] ?? 0, state };

@@ -29,7 +29,7 @@ function openBatch(createdMs = 0, isAsking = false): CommandBatch {
   return new CommandBatch(createdMs, 1000, { isAsking, countsCommands: true });
 }
 
-/** What a batch writes. */
+/** Returns the commands that a batch writes. */
 function linesOf(batch: CommandBatch, context: BatchContext): readonly string[] {
   const buffer = new CommandBuffer();
   batch.write(buffer, context);
@@ -53,7 +53,7 @@ function hashed({ merger }: BatchContext, name: string): KeyChecks {
   return checks;
 }
 
-/** Whether the cache has the expiry of a key of `check`. */
+/** Returns true if the cache has the expiry of a key of `check`. */
 function covers(context: BatchContext, name: string): boolean {
   return context.expiries.covers(hashed(context, name), 60);
 }
@@ -121,7 +121,7 @@ describe("CommandBatch", () => {
       expiries: [{ key: "a_4000000200", seconds: 67 }],
       refused: [],
     });
-    // What is asked for may be lost on its way: the next increment brings the expiry along again.
+    // The requested expiry may be lost on its way: the next increment brings it along again.
     expect(["a", "b"].map((key) => covers(context, key))).toEqual([false, true]);
   });
 

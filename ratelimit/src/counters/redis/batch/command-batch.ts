@@ -10,7 +10,7 @@ import { failCall, KeyChecks } from "./key-checks.ts";
 import type { KeyMerger } from "./key-merger.ts";
 import { countIn } from "./stored-count.ts";
 
-/** What a batch needs from its server. */
+/** The parts of its server that a batch needs. */
 export interface BatchContext {
   readonly merger: KeyMerger;
   readonly expiries: ExpiryCache;
@@ -20,8 +20,8 @@ export interface BatchContext {
   /** Makes an error of a reply; the address is in its message. */
   readonly replyError: (cause: unknown) => StoreError;
   /**
-   * Whether a reply says that its command was not executed and may be sent again, later or to
-   * another server. Absent = no reply does.
+   * Returns true if a reply says that its command was not executed and may be sent again, later or
+   * to another server. Absent = no reply does.
    */
   readonly isRefusal?: (error: Error) => boolean;
   /** Called with the batch after the last reply. */
@@ -41,7 +41,7 @@ export class CommandBatch implements ReplyReceiver {
   /** When its first call came. */
   readonly createdMs: number;
   /**
-   * Whether each command is preceded by ASKING: a cluster node redirected the checks here once.
+   * True if each command is preceded by ASKING: a cluster node redirected the checks here once.
    */
   readonly isAsking: boolean;
   /** The earliest deadline of its calls. */
@@ -50,7 +50,7 @@ export class CommandBatch implements ReplyReceiver {
   size = 0;
   /** Number of replies; set by `write`. */
   replies = 0;
-  /** Whether all its calls were failed; nothing in it is sent again. */
+  /** True if all its calls were failed; nothing in it is sent again. */
   isFailed = false;
   /** Keys without an expiry, after the replies: the server had lost them, or refused it. */
   expiries: KeyExpiry[] | undefined = undefined;
@@ -60,13 +60,13 @@ export class CommandBatch implements ReplyReceiver {
   readonly #pending: KeyChecks[] = [];
   /** The keys of the batch; only where the number of commands is limited. */
   readonly #keys: Set<string> | undefined;
-  /** What was written: GET, INCRBY or a refund for each. */
+  /** The checks that were written, merged by key: GET, INCRBY, a refund or the cell script for each. */
   #commands: readonly KeyChecks[] = [];
   #context: BatchContext | undefined = undefined;
   /** The position of the command whose reply is next, or that of its EXPIRE. */
   #next = 0;
   #isExpiryNext = false;
-  /** Whether the increment before the EXPIRE was executed. */
+  /** True if the increment before the EXPIRE was executed. */
   #wasCounted = false;
   #isAskingNext: boolean;
 

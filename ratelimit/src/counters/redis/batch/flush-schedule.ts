@@ -21,7 +21,7 @@ export class FlushSchedule implements TurnTask {
   readonly #nowMs: () => number;
   readonly #windowMs: number;
   #isScheduled = false;
-  /** Whether the current event-loop turn has brought anything. */
+  /** True if the current event-loop turn has brought anything. */
   #hasNews = false;
   #beganMs = 0;
   #timer: NodeJS.Timeout | undefined;

@@ -24,9 +24,9 @@ export class KeyChecks {
   keyBytes = 0;
   /** The longest window of the chain. */
   windowSeconds: number;
-  /** What the chain adds. */
+  /** The sum of the hits that the chain adds; below 0 it takes hits away. */
   sum: number;
-  /** Whether an EXPIRE follows the INCRBY. */
+  /** True if an EXPIRE follows the INCRBY. */
   sendsExpiry = false;
   /** The next check of the chain; most chains end with the first. */
   next: KeyChecks | undefined = undefined;
@@ -46,7 +46,7 @@ export class KeyChecks {
     return this.check.key;
   }
 
-  /** Whether the chain gives hits back, with possible reads in between. */
+  /** True if the chain gives hits back, with possible reads in between. */
   get isRefund(): boolean {
     return this.addend < 0 && this.check.isTakenBack !== true;
   }
@@ -58,7 +58,7 @@ export class KeyChecks {
     return calls;
   }
 
-  /** Whether a later check can be at the end of the chain: the same command answers both. */
+  /** Returns true if a later check can be at the end of the chain: the same command answers both. */
   joins(other: KeyChecks): boolean {
     const { cell } = this.check;
     // A cell counts equal calls; what is given back may stop at 0 in between.

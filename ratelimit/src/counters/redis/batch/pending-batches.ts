@@ -105,7 +105,7 @@ export class PendingBatches {
     if (this.#deps.monotonicMs() >= createdMs + WAITING_BATCH_MS) this.closeOpenBatch();
   }
 
-  /** Whether batches wait for a connection. */
+  /** True while batches wait for a connection. */
   get hasWaiting(): boolean {
     return this.#waiting.length > 0;
   }

@@ -1,4 +1,4 @@
-// What becomes of the hits of a call whose answer nobody waits for any more, and of one that cannot be counted.
+// The handling of the hits of a call whose answer no caller awaits any more, and of one that cannot be counted.
 import { describe, expect, it } from "vitest";
 
 import type { CountBatch, CountedCheck } from "../../counter.ts";

@@ -10,7 +10,7 @@ import { failCall, finishOne } from "./key-checks.ts";
 /** The call that a check is of, and how it is counted. */
 export interface UnscriptedCall {
   readonly batch: CountBatch;
-  /** Whether it only reads. */
+  /** True if it only reads. */
   readonly isRead: boolean;
   /** The clock of the deployment. */
   readonly monotonicMs: () => number;
@@ -33,7 +33,7 @@ class UnscriptedCell implements CountBatch {
   readonly #call: UnscriptedCall;
   /** Of the call; 0 when it asks. */
   readonly #hits: number;
-  /** Whether the hits are added before it is known that they fit. */
+  /** True if the hits are added before it is known that they fit. */
   readonly #adds: boolean;
   /** By limit: the counter of its window, and that of the window before if it has one. */
   readonly #current: CountedCheck[] = [];

@@ -15,7 +15,7 @@ import { shareAmongServers } from "../server/server-options.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 
-/** What the checks of `check()` append to a key. */
+/** The suffix that the checks of `check()` append to a key. */
 const SUFFIX = "_4000000200";
 
 const counters = new TestedCounters(createClusterDeployment, PATIENT);
@@ -63,7 +63,7 @@ describe("count() on a cluster", () => {
       server: { pipeline: { windowMs: 600_000, limit: 2 } }, // A window that no test outlasts.
       options: { commandTimeoutMs: 600_000 },
     });
-    // What waits for a connection is sent as soon as it is there.
+    // Checks that wait for a connection are sent as soon as it is there.
     await until(() => active.at(-1) === 3, DEADLINE_MS, "all nodes are reached");
     const first = [0, 1].map((index) => check(shared.keyOn(0, `first-${index}`, SUFFIX)));
     const other = [0, 1].map((index) => new WaitingBatch([check(shared.keyOn(1, `other-${index}`, SUFFIX))]));
@@ -163,7 +163,7 @@ describe("count() on a cluster", () => {
   });
 });
 
-/** What the deployment type "single" makes; the types do not know each other. */
+/** Makes the same deployment as the type "single" does; the types do not know each other. */
 function createOneServer(deps: DeploymentDeps, options: DeploymentOptions): Deployment {
   const parsed = parseAddress(options.server);
   if (!parsed.ok) throw new Error(parsed.problem);

@@ -17,7 +17,7 @@ import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterOptions, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 
-/** What the checks of `check()` append to a key. */
+/** The suffix that the checks of `check()` append to a key. */
 const SUFFIX = "_4000000200";
 
 /** For nodes that die: the others find out soon. */
@@ -39,7 +39,7 @@ afterEach(async () => {
   cluster = undefined;
 });
 
-/** Whether a call succeeds. */
+/** Resolves with true if a call succeeds. */
 function succeeds(counter: Counter, name: string): Promise<boolean> {
   return count(counter, check(name)).then(
     () => true,
@@ -197,7 +197,7 @@ describe("a cluster that is down", () => {
     await servers.node(2).server.restart();
     await servers.agree();
     await until(() => succeeds(counter, name), DEADLINE_MS, "the cluster counts again");
-    expect(await count(counter, check(name))).toEqual([3]); // What failed while it was down was never carried out.
+    expect(await count(counter, check(name))).toEqual([3]); // Calls that failed while it was down were never counted.
   });
 
   it("count() bridges a cluster that is down for less than the time limit", async () => {

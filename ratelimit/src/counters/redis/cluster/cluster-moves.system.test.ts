@@ -10,13 +10,14 @@ import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterNode, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 import { hashSlot } from "./hash-slot.ts";
 
-/** What the checks of `check()` append to a key. */
+/** The suffix that the checks of `check()` append to a key. */
 const SUFFIX = "_4000000200";
 
 /** Longest time until the connection to a node that left is ended, in milliseconds. */
 const LEAVE_MAX_MS = 90_000;
 
-const counters = new TestedCounters(createClusterDeployment, { commandTimeoutMs: 15_000 }); // What is proved is that no call fails, however long it waits.
+// The tests prove that no call fails, however long it waits.
+const counters = new TestedCounters(createClusterDeployment, { commandTimeoutMs: 15_000 });
 
 let cluster: ClusterServers;
 beforeAll(async () => {

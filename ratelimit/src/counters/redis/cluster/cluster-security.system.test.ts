@@ -13,7 +13,7 @@ import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 import { hashSlot } from "./hash-slot.ts";
 
-/** What the checks of `check()` append to a key. */
+/** The suffix that the checks of `check()` append to a key. */
 const SUFFIX = "_4000000200";
 
 const PASSWORD = "pass@word";

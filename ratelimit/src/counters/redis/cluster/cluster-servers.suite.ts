@@ -18,7 +18,7 @@ const MIGRATE_TIMEOUT_MS = 30_000;
 /** Longer than any test, in milliseconds. */
 const UNNOTICED_MS = 300_000;
 
-/** What a cluster is made of. */
+/** The options of a cluster. */
 export interface ClusterOptions {
   /** Number of primaries; default 3. A further one may join later with `joinEmpty`. */
   readonly nodes?: number;
@@ -196,7 +196,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   return cluster;
 }
 
-/** What a reply to CLUSTER NODES says of epochs and slots, in one order. */
+/** The epochs and slots of the nodes in a reply to CLUSTER NODES, in one order. */
 function ownershipIn(view: string): string {
   const lines = view.split("\n").map((line) => {
     const [id, , , , , , epoch, , ...slots] = line.split(" ");

@@ -53,7 +53,7 @@ export class GroupedCall {
     this.#options = options;
   }
 
-  /** Whether each of its groups has an answer, or none is needed any more. */
+  /** True if each of its groups has an answer, or none is needed any more. */
   get isOver(): boolean {
     return this.#groups.length > 0 && this.#unanswered === 0;
   }

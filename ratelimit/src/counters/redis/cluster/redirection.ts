@@ -4,7 +4,7 @@ import { parseEndpoint } from "./endpoint.ts";
 import type { ClusterEndpoint } from "./endpoint.ts";
 import { SLOT_COUNT } from "./hash-slot.ts";
 
-/** What a node asks for instead of executing a command. */
+/** The redirection that a node asks for instead of executing a command. */
 export type Redirection =
   | {
       /**

@@ -14,7 +14,7 @@ export class SlotMap<Node> {
   /** Slots without an owner. */
   #holes = SLOT_COUNT;
 
-  /** Whether each slot has an owner. */
+  /** True if each slot has an owner. */
   get isComplete(): boolean {
     return this.#holes === 0;
   }

@@ -9,7 +9,7 @@ const FUZZ_TIMEOUT_MS = 60_000;
 
 const CONTEXT = { askedHost: "asked.example", isTls: false };
 
-/** What redis-server 7.0 answers, shortened to two primaries of which the first has a replica. */
+/** The answer of redis-server 7.0 to CLUSTER SLOTS, shortened to two primaries of which the first has a replica. */
 const SLOTS_REPLY = [
   [0, 5460, ["127.0.0.1", 30_001, "c84a71e9", []], ["127.0.0.1", 30_004, "11b0f7ba", []]],
   [5461, 16_383, ["127.0.0.1", 30_002, "9c5da021", ["hostname", "redis-1.example"]]],

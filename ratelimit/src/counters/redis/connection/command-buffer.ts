@@ -32,11 +32,11 @@ const ASKING = "*1\r\n$6\r\nasking\r\n";
 export class CommandBuffer {
   #text = "";
   #bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES);
-  /** Where the commands begin: before that is what a socket still needs. */
+  /** The offset at which the commands begin: before that is what a socket still needs. */
   #start = 0;
   #end = 0;
 
-  /** Whether there are no commands. */
+  /** True if there are no commands. */
   get isEmpty(): boolean {
     return this.#end === this.#start && this.#text === "";
   }

@@ -22,14 +22,14 @@ export interface ConnectionPoolDeps {
   readonly listener: PooledConnectionListener;
   readonly random: () => number;
   readonly statistics: PoolStatistics;
-  /** Where commands are built. */
+  /** The buffer in which commands are built. */
   readonly commands: CommandBuffer;
 }
 
 export interface ConnectionPoolOptions {
   readonly server: RedisServerOptions;
   readonly startup: RedisCounterOptions["startup"];
-  /** Whether a server that reports the role of a replica is refused. */
+  /** True if a server that reports the role of a replica is refused. */
   readonly wantsPrimary: boolean;
 }
 
@@ -71,7 +71,7 @@ export class ConnectionPool {
     );
   }
 
-  /** Whether any connection works. */
+  /** True while any connection works. */
   get isReady(): boolean {
     return this.#connections.some((connection) => connection.isReady);
   }

@@ -17,8 +17,8 @@ const KEEP_ALIVE_MS = 10_000;
 const DONE_MAX = 256;
 
 /**
- * What arrives on any socket without TLS: it is parsed before anything else is read, since writing
- * never reads. 64 KiB are the most that libuv reads in one piece.
+ * Memory for the bytes that arrive on any socket without TLS: they are parsed before anything else is
+ * read, since writing never reads. 64 KiB are the most that libuv reads in one piece.
  */
 const RECEIVED = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -36,14 +36,14 @@ export interface ConnectionDeps {
   readonly address: RedisAddress;
   readonly tls: RedisTlsOptions | undefined;
   readonly listener: ConnectionListener;
-  /** Where its commands are built; empty between two event-loop turns. */
+  /** The buffer in which its commands are built; empty between two event-loop turns. */
   readonly commands: CommandBuffer;
 }
 
 /** Options of a connection. */
 export interface ConnectionChoices {
   readonly connectTimeoutMs: number;
-  /** Whether a server that reports the role of a replica is refused. */
+  /** True if a server that reports the role of a replica is refused. */
   readonly wantsPrimary: boolean;
 }
 
@@ -106,7 +106,7 @@ export class Connection {
   flush(): void {
     const socket = this.#socket;
     socket?.write(this.#commands.encoded());
-    // What the operating system has not taken yet, the socket reads from the buffer later.
+    // The socket reads from the buffer later what the operating system has not taken yet.
     this.#commands.clear(socket !== undefined && socket.writableLength > 0);
   }
 

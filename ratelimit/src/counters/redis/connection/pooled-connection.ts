@@ -13,7 +13,7 @@ export interface PooledConnectionDeps {
   readonly listener: PooledConnectionListener;
   /** Called when a new connection has taken the place of a working one; nothing was lost. */
   readonly replaced: () => void;
-  /** Where commands are built. */
+  /** The buffer in which commands are built. */
   readonly commands: CommandBuffer;
   /** Waits between attempts until the first success. */
   readonly startBackoff: Backoff;
@@ -24,7 +24,7 @@ export interface PooledConnectionDeps {
 /** Options of each attempt. */
 export interface PooledConnectionOptions {
   readonly connectTimeoutMs: number;
-  /** Whether a server that says it is a replica is refused. */
+  /** True if a server that reports the role of a replica is refused. */
   readonly wantsPrimary: boolean;
 }
 
@@ -66,7 +66,7 @@ export class PooledConnection {
     this.#options = options;
   }
 
-  /** Whether commands can be written. */
+  /** True while commands can be written. */
   get isReady(): boolean {
     return this.#state.kind === "ready";
   }

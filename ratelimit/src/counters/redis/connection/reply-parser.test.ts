@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { Reply } from "./reply.ts";
 import { ReplyParser } from "./reply-parser.ts";
 
-/** What a parser has found, with errors as comparable values. */
+/** A parser and the replies that it has found, with errors as comparable values. */
 class Found {
   readonly replies: unknown[] = [];
   malformed: string | undefined;

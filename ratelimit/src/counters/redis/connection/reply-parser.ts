@@ -51,7 +51,7 @@ export class ReplyParser {
   #piecesBytes = 0;
   /** Number of bytes that the pieces need to have before parsing them can succeed. */
   #neededBytes = 0;
-  /** Whether they need a CR, too. */
+  /** True if they need a CR, too. */
   #needsCr = false;
   /** Lists around the next element, outermost first. */
   readonly #lists: OpenList[] = [];

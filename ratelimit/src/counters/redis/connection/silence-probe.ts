@@ -13,7 +13,7 @@ export interface SilenceProbeDeps {
   /** The current address of the server, for each connection. */
   readonly target: () => RedisAddress;
   readonly tls: RedisTlsOptions | undefined;
-  /** Where commands are built. */
+  /** The buffer in which commands are built. */
   readonly commands: CommandBuffer;
   /** Called when the server has replied to a write, or that it refuses one; the probe has stopped. */
   readonly answered: () => void;

@@ -9,7 +9,7 @@ import type { RedisTlsOptions } from "../options.ts";
 /** No certificate files: only the address asks for TLS. */
 const NO_FILES: TlsMaterial = {};
 
-/** Where a socket leads. */
+/** The address that a socket connects to, and its TLS options. */
 export interface SocketOptions {
   readonly path?: string;
   readonly host?: string;

@@ -58,9 +58,9 @@ export class ExpiryCache {
   }
 
   /**
-   * Whether the expiry that was sent covers a window of this length. The unit of a limit is not in
-   * the key: where two windows begin together, a key that was to live for a minute may have to live
-   * for an hour.
+   * Returns true if the expiry that was sent covers a window of this length. The unit of a limit is
+   * not in the key: where two windows begin together, a key that was to live for a minute may have to
+   * live for an hour.
    */
   covers(key: HashedKey, windowSeconds: number): boolean {
     const at = this.#find(key);

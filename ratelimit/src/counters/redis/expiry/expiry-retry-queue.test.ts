@@ -1,4 +1,4 @@
-// What waits of expiries, and how it is written.
+// The expiries that wait, and how they are written.
 import { describe, expect, it } from "vitest";
 import { CommandBuffer } from "../connection/command-buffer.ts";
 import { commandLines } from "../connection/command-lines.suite.ts";

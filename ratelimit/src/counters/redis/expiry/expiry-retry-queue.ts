@@ -11,7 +11,7 @@ const WAITING_MAX = 100_000;
 export class ExpiryRetryQueue {
   readonly #waiting: { readonly expiry: KeyExpiry; readonly isAsking: boolean }[] = [];
 
-  /** Whether none waits. */
+  /** True if none waits. */
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
   }

@@ -1,4 +1,4 @@
-// What KVSTORE_URL means for the type sentinel, and its refusal.
+// The meaning of KVSTORE_URL for the type sentinel, and its refusal.
 import { Secret } from "@weir/common/settings/secret";
 import { describe, expect, it } from "vitest";
 import { parseSentinelAddress } from "./sentinel-address.ts";

@@ -5,7 +5,7 @@ import { type RedisOptions, type SentinelOptions, startRedis, startSentinel } fr
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { Redis } from "ioredis";
 
-/** What the sentinels call the primary. */
+/** The name that the sentinels have for the primary. */
 export const PRIMARY_NAME = "mymaster";
 
 /**
@@ -17,7 +17,7 @@ const AGREE_TIMEOUT_MS = 40_000;
 /** Time after which sentinels take a silent server for dead, in milliseconds: a busy machine may pause it. */
 const DOWN_AFTER_MS = 6000;
 
-/** What is started. */
+/** The options of the servers that are started. */
 export interface SentinelServersOptions {
   /** Password of the servers, and of the user `default` there. */
   readonly password?: string;
@@ -58,7 +58,7 @@ export class SentinelServers {
     return await eventually("a server to be the primary", look, AGREE_TIMEOUT_MS);
   }
 
-  /** What a server says it is. */
+  /** Resolves with the role that a server reports. */
   async roleOf(server: StoreServer): Promise<string> {
     const client = this.client(server);
     try {

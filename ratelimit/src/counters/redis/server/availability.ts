@@ -13,7 +13,7 @@ import { connectionError } from "../store-errors.ts";
  */
 const WARNING_INTERVAL_MS = 10_000;
 
-/** What it works with; `answered` is called when a silent server has answered a probe. */
+/** The dependencies of an Availability; `answered` is called when a silent server has answered a probe. */
 export interface AvailabilityDeps extends SilenceProbeDeps {
   readonly log: Log;
   readonly statistics: PoolStatistics;

@@ -8,7 +8,7 @@ import type { KeyExpiry } from "../expiry/expiry-cache.ts";
  */
 export interface ServerEvents<Server> {
   /**
-   * Whether a reply says that its command was not executed and may be sent again, later or to
+   * Returns true if a reply says that its command was not executed and may be sent again, later or to
    * another server: MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, as far as the deployment
    * can use it. Such replies lead to `refused` or `expiryMissing`; others fail their calls.
    */

@@ -9,14 +9,14 @@ import { ExpiryCache } from "../expiry/expiry-cache.ts";
 import type { RedisCounterOptions, RedisServerOptions } from "../options.ts";
 import { PoolStatistics } from "../connection/pool-statistics.ts";
 
-/** What a server works with; shared by all servers of a deployment. */
+/** The dependencies of a server; shared by all servers of a deployment. */
 export interface ServerDeps {
   readonly log: Log;
   readonly monotonicMs: () => number;
   readonly turn: TurnEnd;
   readonly random: () => number;
   readonly statistics: PoolStatistics;
-  /** Where commands are built; empty between two writes. */
+  /** The buffer in which commands are built; empty between two writes. */
   readonly commands: CommandBuffer;
   readonly merger: KeyMerger;
   /** The keys whose expiry was sent, to any of the servers. */
@@ -28,7 +28,7 @@ export interface ServerOptions {
   readonly address: RedisAddress;
   readonly server: RedisServerOptions;
   readonly counter: RedisCounterOptions;
-  /** Whether a server that reports the role of a replica is refused. Default false. */
+  /** True if a server that reports the role of a replica is refused. Default false. */
   readonly wantsPrimary?: boolean;
 }
 

@@ -42,7 +42,7 @@ export class RedisServer implements Deployment, PooledConnectionListener {
   readonly #availability: Availability;
   readonly #schedule: FlushSchedule;
   readonly #expiries = new ExpiryRetryQueue();
-  /** Whether the rest of what waits is written in the next turn. */
+  /** True if the rest of what waits is written in the next turn. */
   #hasRest = false;
   #wasReady = false;
   #isClosed = false;
@@ -96,12 +96,12 @@ export class RedisServer implements Deployment, PooledConnectionListener {
     this.#schedule = new FlushSchedule({ turn, flush: () => this.#endTurn() }, server.pipeline);
   }
 
-  /** Where it is. */
+  /** The address of the server. */
   get address(): RedisAddress {
     return this.#address;
   }
 
-  /** Whether a connection works. */
+  /** True while a connection works. */
   get isReady(): boolean {
     return this.#pool.isReady;
   }

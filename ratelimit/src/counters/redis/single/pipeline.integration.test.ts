@@ -20,7 +20,7 @@ import { createSingleDeployment } from "./single-deployment.ts";
 const counters = new TestedCounters(createSingleDeployment);
 let server: StoreServer;
 let proxy: CuttingProxy;
-/** What clients sent through the proxy in one piece each. */
+/** The pieces that clients sent through the proxy. */
 const pieces: string[] = [];
 beforeAll(async () => {
   server = await startRedis();

@@ -20,7 +20,7 @@ const POLL_MS = 20;
 const counters = new TestedCounters(createSingleDeployment);
 let server: StoreServer;
 let proxy: CuttingProxy;
-/** What clients sent through the proxy in one piece each. */
+/** The pieces that clients sent through the proxy. */
 const pieces: string[] = [];
 beforeAll(async () => {
   server = await startRedis();
@@ -120,7 +120,7 @@ describe("count() when the server is silent", () => {
       await ask(server.port, "CLIENT UNPAUSE");
     }
     await until(() => count(counter, check("others")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
-    // What failed was not counted later: Redis drops the commands of a connection that has ended.
+    // Calls that failed were not counted later: Redis drops the commands of a connection that has ended.
     expect(await count(counter, check("writes", 0))).toEqual([1]);
     const logged = (text: string): number => lines.filter((line) => line.includes(text)).length;
     expect(logged("The counter store answers again")).toBe(

@@ -18,7 +18,7 @@ export interface RefreshTiming {
 export interface RefreshScheduleDeps {
   /** Asks and applies the answer; resolves with true if there was one. Must not reject. */
   readonly refresh: () => Promise<boolean>;
-  /** Whether a part of the store that is needed is away. */
+  /** Returns true while a part of the store that is needed is away. */
   readonly isDegraded: () => boolean;
   /** Waits between questions until the first answer, in milliseconds. */
   readonly startup: { readonly initialMs: number; readonly maxMs: number };
@@ -32,7 +32,7 @@ export class RefreshSchedule {
   readonly #timing: RefreshTiming;
   readonly #loop: RetryLoop;
   #isRefreshing = false;
-  /** Whether an answer newer than the one under way is requested. */
+  /** True if an answer newer than the last one, or the one under way, is requested. */
   #isRequested = false;
   #hasAnswer = false;
 
