@@ -274,7 +274,7 @@ class Program {
     ];
   }
 
-  /** Begins an upload of the largest form, and goes on as slowly as it may. */
+  /** Begins an upload of the largest form, and continues as slowly as it may. */
   readonly trickle = async (from: string): Promise<void> => {
     const socket = this.#open();
     const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from}\r\n`;

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 import { describe, expect, it } from "vitest";
 
-/** Tells on standard error which packages are loaded; workspaces are none. */
+/** Prints on standard error which packages are loaded; workspaces are none. */
 const HOOK = `
   import { registerHooks } from "node:module";
   const reported = new Set();
@@ -19,7 +19,7 @@ const HOOK = `
   });`;
 
 /**
- * Tells on standard error, at the end, what time the program has used and waited for, in
+ * Prints on standard error, at the end, how much time the program has used and waited for, in
  * milliseconds: what it takes on a machine that does nothing else.
  */
 const CLOCK = `

@@ -1,6 +1,5 @@
-// Are our contracts the published ones? The judge is what Envoy and gRPC publish as Go modules
-// (proto/oracle/envoy-descriptors): our descriptors are compared with theirs, and messages go from ours to theirs and
-// back. Fields that no published module carries are in unpublished-fields.test.ts.
+// Compares our contracts with those that Envoy and gRPC publish as Go modules (proto/oracle/envoy-descriptors): the
+// descriptors, and messages that go from ours to theirs and back. Fields that no published module carries are in unpublished-fields.test.ts.
 import { execFileSync, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { FREE_PORTS } from "./startup/started-program.suite.ts";
 
-/** Tells on standard error which of the packages that take time are loaded. */
+/** Prints on standard error which of the packages that take time are loaded. */
 const HOOK = `
   import { registerHooks } from "node:module";
   const reported = new Set();

@@ -9,8 +9,8 @@ const BODY_MAX_BYTES = 16 * 1024;
 
 /**
  * Leaves the parsed body in `request.body`; only application/json is taken, which also makes
- * foreign pages ask first (CORS). What the parser refuses arrives as its own error; `bodyErrorOf`
- * translates it.
+ * foreign pages ask first (CORS). The parser refuses with errors of its own; `bodyErrorOf` translates
+ * them.
  */
 export const READ_JSON_BODY: readonly RequestHandler[] = [
   requireJson,

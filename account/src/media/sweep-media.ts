@@ -47,7 +47,7 @@ export async function findUnnamedMedia({ media, findAvatarKeys, clock, signal }:
   return { objects, unnamed };
 }
 
-/** Removes the objects. What cannot be removed is counted, with the error of the last. */
+/** Removes the objects. Counts those that cannot be removed, with the error of the last. */
 export async function removeMedia(
   { media, signal }: Pick<SweepDeps, "media" | "signal">,
   objects: readonly StoredMedia[],

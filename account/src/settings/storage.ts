@@ -16,7 +16,7 @@ export interface StorageSettings {
   readonly media: MediaSettings;
 }
 
-/** Reads where both are kept. What is on this machine is for production only where that is allowed. */
+/** Reads the settings of both stores. Stores on this machine are for production only if that is allowed. */
 export function readStorage(read: EnvReader, isProduction: boolean, warnings: string[]): StorageSettings {
   const store = read.oneOf("STORE", {
     default: "embedded",

@@ -31,7 +31,7 @@ export interface AdminRoute {
   readonly help: string;
   /** Methods it answers; the others get 405. Default: GET and HEAD. */
   readonly methods?: readonly string[];
-  /** Answers one request. What it throws is logged and answered with 500. */
+  /** Answers one request. An error is logged and answered with 500. */
   handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
 }
 

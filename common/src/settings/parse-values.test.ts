@@ -1,4 +1,4 @@
-// The grammar of values, by tables. Where a text is allowed and what it means is Go's; see
+// The grammar of values, by tables. Go decides where a text is allowed and what it means; see
 // strconv.ParseInt, ParseBool and time.ParseDuration.
 import { describe, expect, it } from "vitest";
 

@@ -1,5 +1,5 @@
-// Responses of WatchCounts as JSON. What watchers of one moment share is encoded once for all of them: pages show the
-// same fleets, and encoding 500 rules takes longer than all else that a page costs.
+// Responses of WatchCounts as JSON. The part that watchers of one moment share is encoded once for all of them: pages
+// show the same fleets, and encoding 500 rules takes longer than all else that a page costs.
 import { type DescMessage, type MessageShape, toJson, toJsonString } from "@bufbuild/protobuf";
 import {
   type FleetCounts,

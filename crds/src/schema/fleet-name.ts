@@ -12,7 +12,7 @@ const FLEET_NAME_MESSAGE =
 /** The rule for names, for descriptions. */
 export const FLEET_NAME_RULE = `Each name has at most ${FLEET_NAME_LENGTH_MAX} letters, digits, "-", "_" and ".", and begins and ends with a letter or digit.`;
 
-/** The name of a fleet. What pods of no named fleet get shows as "*", which is no name. */
+/** The name of a fleet. The configuration of pods of no named fleet shows as "*", which is no name. */
 export function fleetName(): z.ZodString {
   return z.string().min(1, { abort: true }).max(FLEET_NAME_LENGTH_MAX).regex(FLEET_NAME, FLEET_NAME_MESSAGE);
 }

@@ -19,7 +19,7 @@ export interface Reconciler {
   readonly name: string;
   /**
    * Compares what is with what is wanted, from caches, and writes the difference. Called once at a time
-   * for each key, also for objects that are gone. What it throws is logged, and the key is tried again
+   * for each key, also for objects that are gone. An error is logged, and the key is tried again
    * after a wait that grows.
    */
   reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult>;

@@ -117,7 +117,7 @@ export class WorkQueue {
     return waitMs;
   }
 
-  /** Forgets what waits. What is worked on must have ended. */
+  /** Forgets the keys that wait. Work that has begun must have ended. */
   clear(): void {
     this.#entries.clear();
     this.#ready.clear();

@@ -143,7 +143,7 @@ export interface ErrorBody {
   readonly requestId: string;
 }
 
-/** What each call takes and answers. */
+/** Parameters and answer of each call. */
 export interface Calls {
   /** Creates an account. It opens no session. The avatar is required unless AVATAR_REQUIRED is false. */
   readonly register: {

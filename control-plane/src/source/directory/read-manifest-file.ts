@@ -34,7 +34,7 @@ export interface ReadFile {
   readonly version?: FileVersion;
 }
 
-/** A problem in a file. Whether older revisions remain is decided by manifest-store.ts. */
+/** A problem in a file. manifest-store.ts decides whether older revisions remain. */
 export type FileProblem = Omit<SourceRefusal, "keepsLastGood">;
 
 export interface FileContent {

@@ -1,4 +1,4 @@
-// Tests of the bounds of scan-folder.ts. What it finds is tested by the source that reads it.
+// Tests of the bounds of scan-folder.ts. Its findings are tested by the source that reads them.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -31,7 +31,7 @@ interface Revision {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** The revisions. What has no RateLimitConfig as its only owner is not stored. */
+/** The revisions. A revision without a RateLimitConfig as its only owner is not stored. */
 export class RevisionStore implements ObjectSink {
   readonly #namespaceMax: number;
   /** By namespace, the owner of each revision by its name. */

@@ -1,5 +1,5 @@
 // The RateLimitConfig custom resource: one definition gives the TypeScript type, the checks of manifests and the schema
-// of the CRD. What needs several fields or rules together is checked by the validator of @weir/limits.
+// of the CRD. Rules about several fields or rules together are checked by the validator of @weir/limits.
 import type { DescriptorModel } from "@weir/limits/model/model";
 import * as z from "zod";
 

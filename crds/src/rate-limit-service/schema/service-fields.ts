@@ -132,7 +132,7 @@ export function annotations(
     .meta({ "x-kubernetes-validations": [RESERVED_ANNOTATION] });
 }
 
-/** Values by name: at most so many. What a name may be, the API server says where it is used. */
+/** Values by name: at most so many. The API server checks names where they are used. */
 export function named<Value extends z.ZodType>(
   value: Value,
   {

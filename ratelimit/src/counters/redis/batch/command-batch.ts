@@ -112,8 +112,8 @@ export class CommandBatch implements ReplyReceiver {
   }
 
   /**
-   * Writes INCRBY, GET or a refund per key, in order of first arrival; an INCRBY is followed by EXPIRE
-   * unless this process has sent one before.
+   * Writes INCRBY, GET, a refund or the cell script per key, in order of first arrival; an INCRBY is
+   * followed by EXPIRE unless this process has sent one before.
    */
   write(buffer: CommandBuffer, context: BatchContext): void {
     this.#context = context;

@@ -116,8 +116,8 @@ export class RedisServer implements Deployment, PooledConnectionListener {
   }
 
   /**
-   * Replaces all connections by ones to another address. What was written and not answered fails;
-   * what waits goes to the new ones.
+   * Replaces all connections by ones to another address. Commands that were written and not answered
+   * fail; commands that wait go to the new ones.
    */
   moveTo(address: RedisAddress, cause: unknown): void {
     if (this.#isClosed) return;
