@@ -24,7 +24,8 @@ sysctl -qw net.bridge.bridge-nf-call-iptables=1 net.bridge.bridge-nf-call-ip6tab
 for controller in /sys/fs/cgroup/*/; do
   [ -w "$controller/cgroup.procs" ] && mkdir -p "$controller/$CGROUP"
 done
-# Its pods weigh as much as eight programs of the machine: as one, next to the servers of other tests, they take minutes to start.
+# Its pods together weigh as much as eight programs of the machine, each a session of weight 1024 (cgroups version 1):
+# with the default, the weight of one, they take minutes to start next to the servers of other tests.
 [ -e "/sys/fs/cgroup/cpu/$CGROUP/cpu.shares" ] && echo 8192 >"/sys/fs/cgroup/cpu/$CGROUP/cpu.shares"
 for file in cpuset.cpus cpuset.mems; do
   [ -e "/sys/fs/cgroup/cpuset/$file" ] && cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset/$CGROUP/$file"

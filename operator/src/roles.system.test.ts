@@ -70,7 +70,7 @@ async function send(
   return await promise;
 }
 
-/** Resolves with true if the account may do it. Changes nothing. */
+/** Resolves to true if the account may do it. Changes nothing. */
 async function may(account: string, { verb, path, content = {} }: Act): Promise<boolean> {
   const at = `${path}${path.includes("?") ? "&" : "?"}`;
   const json = { type: "application/json", content };

@@ -51,7 +51,7 @@ await emitPage(
   [
     "// The calls of the account service for the browser client. make generate writes this file from account/openapi.json.",
     ...named,
-    `/** Parameters and answer of each call. */\nexport interface Calls {\n${calls.map(({ type }) => type).join("\n")}\n}`,
+    `/** Input and answer of each call. */\nexport interface Calls {\n${calls.map(({ type }) => type).join("\n")}\n}`,
     `/** Method, path and kind of input of each call. */\nexport const ROUTES = {\n${calls.map(({ route }) => route).join("\n")}\n} as const;`,
   ].join("\n\n"),
 );

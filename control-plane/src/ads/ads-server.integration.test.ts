@@ -129,7 +129,7 @@ describe("AdsServer over mutual TLS", () => {
         rejected: { version: snapshotOf(A, B).version, message: "default/b: no" },
       },
     ]);
-    // It has what is left.
+    // No third response: it has all that is left.
     expect(pod.responses).toHaveLength(2);
   });
 

@@ -87,7 +87,7 @@ function fitsAll(
   return true;
 }
 
-/** Admits the revisions that fit; returns the others with the reason. A domain given up may let another fit. */
+/** Admits the revisions that fit; returns the others with the reason. Bytes that one gives up may let another fit. */
 function tryAll(applicants: readonly Applicant[], room: Room, bounds: AdmissionBounds): Map<Applicant, string> {
   const refused = tryOnce(applicants, room, bounds);
   for (let tried = applicants.length; refused.size > 0 && refused.size < tried;) {

@@ -23,7 +23,7 @@ function shown({ accepted, refusals }: DesiredConfiguration): readonly [readonly
   return [accepted.map(({ key }) => key), refusals.map(({ reason, resource }) => `${reason}: ${resource ?? "?"}`)];
 }
 
-/** The same of these manifests, which claim one domain. */
+/** Returns {@link shown} of the translation of these manifests, which all claim one domain. */
 function claim(...manifests: readonly Omit<ManifestText, "domain">[]): readonly [readonly string[], readonly string[]] {
   return shown(translateResources(stateOfManifests(...manifests.map((text) => ({ ...text, domain: "shared" })))));
 }

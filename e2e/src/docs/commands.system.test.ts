@@ -15,7 +15,7 @@ import { BLOCK_TIMEOUT_MS, runBlock, startBlock } from "./shell.ts";
 /** Time before the end of an hour or a day in which no block begins, in seconds: windows would end between requests. */
 const WINDOW_END_SECONDS = 10;
 
-/** Longest time of a test, in milliseconds: that of its block, and what shows why it failed. */
+/** Longest time of a test, in milliseconds: its block, and the command that shows the state after a failure. */
 const TIMEOUT_MS = BLOCK_TIMEOUT_MS + 30_000;
 
 /** Longest time in which a command that keeps running stops, in milliseconds. */

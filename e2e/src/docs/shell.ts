@@ -6,8 +6,14 @@ import { startProcess, startProgram } from "@weir/harness/processes/start-proces
 import { differenceOfOutput, readConsoleSteps } from "./console.ts";
 import type { Fixture } from "./fixtures.ts";
 
-/** Longest time of one block, in milliseconds: longer than those that its commands name, which say what they waited for. */
+/**
+ * Longest time of one block, in milliseconds: more than the five minutes that `kubectl wait` has in pages, so that it
+ * ends first and reports what it waited for.
+ */
 export const BLOCK_TIMEOUT_MS = 330_000;
+
+/** Longest time of the command that shows what the servers did, in milliseconds. */
+const STATE_TIMEOUT_MS = 20_000;
 
 /** Longest part of the output of commands that a failure shows, in characters: the end says why. */
 const OUTPUT_SHOWN_MAX = 2000;
@@ -15,13 +21,13 @@ const OUTPUT_SHOWN_MAX = 2000;
 /** Begins the line after the output of a command, which then has its number and exit status. */
 const MARK = "@@weir-docs";
 
-/** Runs the commands of a block; throws with the first that fails or prints something else, and what the servers did. */
+/** Runs the commands of a block; throws with the first that fails or prints something else, and with the state. */
 export async function runBlock(block: CodeBlock, fixture: Fixture): Promise<void> {
   try {
     await runCommands(block, fixture);
   } catch (error) {
     if (fixture.showState === undefined) throw error;
-    const { output } = await runScript(fixture.showState, fixture);
+    const { output } = await runScript(fixture.showState, fixture, STATE_TIMEOUT_MS);
     throw new Error(`${(error as Error).message}\n\n${output}`, { cause: error });
   }
 }
@@ -81,9 +87,9 @@ function failureOf(status: string): string | undefined {
   return status === "0" ? undefined : `the command ended with ${status}`;
 }
 
-async function runScript(script: string, { folder: cwd, env }: Fixture) {
+async function runScript(script: string, { folder: cwd, env }: Fixture, timeoutMs = BLOCK_TIMEOUT_MS) {
   const shell = startProgram("bash", ["-c", `exec 2>&1\n${script}`], env, { cwd });
-  const timer = setTimeout(() => shell.kill(), BLOCK_TIMEOUT_MS);
+  const timer = setTimeout(() => shell.kill(), timeoutMs);
   const code = await shell.code;
   clearTimeout(timer);
   return { code, output: shell.output() };

@@ -33,7 +33,7 @@ export class ConnectionFixture {
     return target;
   }
 
-  /** Resolves with true if the server answers on this connection, for the first time or once more. */
+  /** Resolves to true if the server answers on this connection, for the first time or once more. */
   async isAnswered(wire: Wire, { speaks }: FuzzTarget): Promise<boolean> {
     let hasAnswer = false;
     if (speaks === "grpc") {

@@ -43,7 +43,10 @@ function keysIn(fleets: ReadonlySet<string>, { resources }: MergedReplica): read
   return Array.from(concerned, ([key]) => key);
 }
 
-/** The keys of resources that differ in the report of a replica, or concern pods that do; some may merge equally. */
+/**
+ * The keys of resources that differ in the report of a replica, or concern pods that do; some may be equal once
+ * merged.
+ */
 function differingKeys(before: MergedReplica | undefined, after: MergedReplica): readonly string[] {
   const numbers = new Map([["", 0]]);
   const [left, right] = [numberGroups(before?.groups, numbers), numberGroups(after.groups, numbers)];

@@ -20,8 +20,8 @@ import { countPods, type FleetCounts, type PodTotals } from "./pod-counts.ts";
 export interface ComputedStatus {
   readonly status: RateLimitConfigStatus;
   /**
-   * Its wait, which ends within moments as a rule: for reports of replicas, answers of pods, or
-   * connections of pods that have enforced just these rules already. undefined: none.
+   * The answers that the status waits for, which come within moments as a rule: reports of replicas, answers of
+   * pods, or connections of pods that have enforced just these rules already. undefined: none.
    */
   readonly awaits: "replicas" | "pods" | "connections" | undefined;
 }

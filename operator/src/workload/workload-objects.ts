@@ -125,7 +125,7 @@ export class WorkloadObjects {
     return isAsRendered;
   }
 
-  /** Resolves with true if the API server has the workload's resource, and does not delete it. */
+  /** Resolves to true if the API server has the workload's resource, and does not delete it. */
   async #isThere({ namespace, name, uid }: Workload, signal: AbortSignal): Promise<boolean> {
     const service = await this.#deps.objects.get(RATE_LIMIT_SERVICES, { namespace, name }, signal);
     return service?.uid === uid && !isEnding(service);

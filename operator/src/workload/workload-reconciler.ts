@@ -241,7 +241,7 @@ export class WorkloadReconciler implements Reconciler, Part {
     if (await this.#apply(object, { status }, "status", signal)) this.#recordProblem(object, before, status);
   }
 
-  /** Resolves with true if it was written: only to the version that is given, because a later reconcile knows more. */
+  /** Resolves to true if it was written: only to the version that is given, because a later reconcile knows more. */
   async #apply(
     { name, namespace, uid, resourceVersion }: KubernetesObject,
     { metadata, ...content }: { readonly metadata?: object; readonly status?: RateLimitServiceStatus },

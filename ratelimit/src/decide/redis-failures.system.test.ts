@@ -1,5 +1,5 @@
-// Tests the answers to callers while a real redis-server fails, for each BACKEND_FAILURE_MODE: within
-// the bound, counted, and well again by themselves.
+// Tests the answers to callers while a real redis-server fails, for each BACKEND_FAILURE_MODE: they come
+// within the bound, are counted, and are right again once the server is back.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { TurnEnd } from "@weir/common/turn/turn-end";

@@ -143,7 +143,7 @@ export interface ErrorBody {
   readonly requestId: string;
 }
 
-/** Parameters and answer of each call. */
+/** Input and answer of each call. */
 export interface Calls {
   /** Creates an account. It opens no session. The avatar is required unless AVATAR_REQUIRED is false. */
   readonly register: {

@@ -170,8 +170,8 @@ function cut(units: readonly Unit[], { responseMaxBytes, snapshotMaxBytes }: Ste
 }
 
 /**
- * Removes the resources that give up a domain, and then sends those that take one over, as far as they fit: a domain
- * may be without an owner until a later response, but never has two.
+ * Returns the part of a unit that fits into a response: removals of the resources that give up a domain, then as many
+ * of the changed resources as fit. A domain may be without an owner until a later response, but never has two.
  */
 function partOf({ changed, removed, moved }: Unit, maxBytes: number): Unit {
   let bytes = 0;

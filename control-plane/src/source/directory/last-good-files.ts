@@ -83,7 +83,7 @@ export class LastGoodFiles {
     const restored = absent.flatMap(([key, kept]) => {
       const refusal = state.refusals.find(
         (each) =>
-          each.reason === undefined && // With a reason, it is refused as it is, not because it is broken.
+          each.reason === undefined && // A refusal with a reason is not about broken content.
           (each.resource === key || (each.resource === undefined && each.place.file === kept.file)),
       );
       const resource = refusal === undefined ? undefined : this.#restore(key, kept, refusal);

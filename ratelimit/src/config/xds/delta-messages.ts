@@ -42,8 +42,8 @@ export class HeldResources {
   }
 
   /**
-   * Returns the content of a response, with a step for each resource. One that is invalid makes the
-   * whole response invalid.
+   * Returns the set after a response is applied to these resources, or why there is none, with a step
+   * for each resource. One that is invalid makes the whole response invalid.
    */
   *afterSteps({ typeUrl, resources, removedResources }: DeltaDiscoveryResponse): Generator<undefined, DeltaContent> {
     if (typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL && typeUrl !== "") return { kind: "foreign", typeUrl };

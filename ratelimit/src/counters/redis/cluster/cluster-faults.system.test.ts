@@ -39,7 +39,7 @@ afterEach(async () => {
   cluster = undefined;
 });
 
-/** Resolves with true if a call succeeds. */
+/** Resolves to true if a call succeeds. */
 function succeeds(counter: Counter, name: string): Promise<boolean> {
   return count(counter, check(name)).then(
     () => true,

@@ -88,7 +88,7 @@ const CELLS = {
   list: cellRule(10, DAY_SECONDS, "sliding_window", "token_bucket"),
 };
 
-/** Resolves with true if a cell of another key can be counted in. */
+/** Resolves to true if a cell of another key can be counted in. */
 async function asked(counter: Counter): Promise<boolean> {
   const call = countCell(counter, CELLS.bucket, { key: "asked", nowMs: Date.now(), hits: 0 });
   return await call.then(
