@@ -56,6 +56,10 @@ describe("planPrograms()", () => {
     expect([rateLimit.env["GRPC_PORT"], account.env["RATE_LIMIT_GRPC"]]).toEqual(["3", "127.0.0.1:3"]);
   });
 
+  it("lets the account service wait for that on a busy machine, and count nothing itself", () => {
+    expect(planPrograms(PLACE).account.env["RATE_LIMIT_TIMEOUT"]).toBe("2s");
+  });
+
   it("lets a login that one limit refuses not use up the other limits of the account", () => {
     expect(planPrograms(PLACE).rateLimit.env["STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"]).toBe("true");
   });

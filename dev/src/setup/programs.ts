@@ -124,6 +124,8 @@ function planAccount({ ports, accountDirectory, machine }: StackPlace): ProgramP
       PUBLIC_ORIGIN: `http://localhost:${ports.accountHttp}`,
       MAIL: "log",
       RATE_LIMIT_GRPC: `${STACK_HOST}:${ports.rateLimitGrpc}`,
+      // A busy machine answers later than the default of 50 ms, and then the account service counts some calls itself.
+      RATE_LIMIT_TIMEOUT: "2s",
     },
   };
 }
