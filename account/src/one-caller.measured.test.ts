@@ -73,10 +73,10 @@ describe("logins without limits", () => {
   });
 });
 
-/** How many callers of other networks come during an attack. */
+/** Callers of other networks during an attack. */
 const CALLERS = 60;
 
-/** How many come before it, which tells how fast the machine is at that time. */
+/** Callers before an attack: the time that they need is the measure of the machine. */
 const CALLERS_BEFORE = 30;
 
 /** Longest time of each of their calls, in milliseconds: those of all take 9 s on an idle machine. */
